@@ -1,0 +1,26 @@
+"""Compiles every kernel; the metadata lives in pyproject.toml."""
+
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+KERNELS = Path("src/clew/kernels")
+
+setup(
+    ext_modules=cythonize(
+        [
+            Extension(f"clew.kernels.{path.stem}", [str(path)], extra_compile_args=["-O3"])
+            for path in sorted(KERNELS.glob("*.py"))
+            if path.stem != "__init__"
+        ],
+        build_dir="build/cython",
+        compiler_directives={
+            "language_level": 3,
+            "boundscheck": False,
+            "wraparound": False,
+            "initializedcheck": False,
+            "cdivision": True,
+        },
+    )
+)

@@ -1,0 +1,249 @@
+"""`clew cluster`: a table in, a cluster per row out."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from clew import Constraints
+from clew.cli import _exits, _render
+from clew.cli._methods import find_method
+from clew.cli._parameters import signature_of, split_arguments
+from clew.cli._progress import progress
+from clew.cli._scaling import scaled
+from clew.datasets import Table, check_writable, read_table, write_table
+from clew.evaluation import constraint_satisfaction
+from clew.exceptions import ParameterError
+
+# Names under which tables keep their row ids; as a feature they would drown the measurements.
+_ID_NAMES = frozenset({"id", "ids", "index", "key", "row", "uid", "uuid", "unique_id"})
+
+_KINDS = {
+    "must_link": "must-link",
+    "cannot_link": "cannot-link",
+    "labels": "pairs of labels",
+    "must_groups": "must-groups",
+    "cannot_groups": "cannot-groups",
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for on the command line."""
+
+    arguments: Sequence[str]
+    n_clusters: int | None
+    constraints: Path | None
+    method: str
+    output: str | None
+    id_column: str | None
+    columns: str | None
+    label_column: str | None
+    scale: str
+    random_state: int
+    json: bool
+    quiet: bool
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """The constraints, and what the user calls the classes among them."""
+
+    constraints: Constraints | None
+    class_names: list[str]
+
+
+def run(request: Request, own_flags: Iterable[str]) -> None:
+    """Read, fit, write and tell."""
+    estimator, data = _estimator(request, own_flags)
+    output = _output(request, data)
+    with progress(f"reading {data.name}", quiet=request.quiet):
+        table = read_table(data, text=[name for name in (request.id_column, request.label_column) if name])
+        X = scaled(_matrix(table, request), request.scale)
+        ids = None if request.id_column is None else table.ids(request.id_column)
+        knowledge = _knowledge(request, table, ids)
+    started = time.perf_counter()
+    with progress(type(estimator).__name__, quiet=request.quiet):
+        estimator.fit(X, constraints=knowledge.constraints)
+    elapsed = time.perf_counter() - started
+
+    names = cluster_names(knowledge.class_names, _n_clusters(estimator))
+    rows = np.arange(table.n_rows) if ids is None else ids
+    key = request.id_column if request.id_column not in (None, "cluster") else "row" if ids is None else "id"
+    clusters = (
+        estimator.labels_ if not knowledge.class_names else np.array([names[c] for c in estimator.labels_])
+    )
+    write_table(sys.stdout if output is None else output, {str(key): rows, "cluster": clusters})
+    if output is not None:
+        _exits.written.append(output)
+    result = summary(request.method, estimator, knowledge, rows, names, elapsed, output)
+    if request.json:
+        _render.print_json(result)
+    elif not request.quiet:
+        print_summary(result, _render.console(stderr=output is None))
+
+
+def _estimator(request: Request, own_flags: Iterable[str]) -> tuple[Any, Path]:
+    """Build the estimator from the flags, and find the data file among the other words."""
+    kind = find_method(request.method)
+    defaults = signature_of(kind)
+    words, parameters = split_arguments(request.arguments, request.method, defaults, own_flags)
+    if len(words) != 1:
+        found = " ".join(words) or "none"
+        raise ParameterError(f"clew cluster takes one data file ({found} given): clew cluster data.csv -k 3.")
+    if "random_state" in defaults:
+        parameters["random_state"] = request.random_state
+    if "n_clusters" in defaults:
+        if request.n_clusters is None:
+            raise ParameterError(f"{request.method} needs the number of clusters: add -k, for example -k 3.")
+        parameters["n_clusters"] = request.n_clusters
+    elif request.n_clusters is not None:
+        raise ParameterError(f"{request.method} finds the number of clusters itself: leave out -k.")
+    return kind(**parameters), Path(words[0])
+
+
+def _n_clusters(estimator: Any) -> int:
+    return max(int(estimator.get_params().get("n_clusters", 0)), int(estimator.labels_.max(initial=-1)) + 1)
+
+
+def _output(request: Request, data: Path) -> Path | None:
+    """Give the file to write, None for stdout; refuse what would destroy an input or cannot be written."""
+    if request.output == "-":
+        if request.json:
+            raise ParameterError("-o - and --json both want stdout. Give -o a file.")
+        return None
+    output = Path(request.output) if request.output else Path(f"{data.stem}-labels.csv")
+    for given in (data, request.constraints):
+        if given is not None and output.exists() and given.exists() and output.samefile(given):
+            raise ParameterError(f"-o {output} would overwrite an input. Choose another name.")
+    check_writable(output)
+    return output
+
+
+def _matrix(table: Table, request: Request) -> Any:
+    if request.columns is not None:
+        columns = [name.strip() for name in request.columns.split(",") if name.strip()]
+    else:
+        columns = [name for name in table.features if name not in (request.id_column, request.label_column)]
+        for name in columns:
+            if request.id_column is None and name.lower() in _ID_NAMES:
+                sentence = f'Column "{name}" is used as a measurement. If it names the rows, add --id {name}.'
+                _exits.say("warning", sentence, "yellow")
+    return table.matrix(columns, request.id_column)
+
+
+def _knowledge(request: Request, table: Table, ids: NDArray[Any] | None) -> Knowledge:
+    known: Constraints | None = None
+    class_names: list[str] = []
+    if request.label_column is not None:
+        codes, class_names = known_labels(table, request.label_column)
+        known = Constraints(labels=codes, n_samples=table.n_rows, ids=ids)
+    if request.constraints is not None:
+        pairs = Constraints.from_file(request.constraints, ids=ids, n_samples=table.n_rows)
+        known = pairs if known is None else known | pairs
+    return Knowledge(known, class_names)
+
+
+def known_labels(table: Table, name: str) -> tuple[NDArray[np.int64], list[str]]:
+    """Number the classes of a column in sorted order; an empty cell or -1 is an unknown class."""
+    words = [_word(value) for value in table.column(name).tolist()]
+    class_names = sorted({word for word in words if word}, key=lambda word: (len(word), word))
+    if not class_names:
+        raise ParameterError(f'Column "{name}" of {table.source} holds no label: every cell is empty or -1.')
+    code_of = {word: code for code, word in enumerate(class_names)} | {"": -1}
+    return np.array([code_of[word] for word in words], dtype=np.int64), class_names
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, float):
+        value = "" if value != value else int(value) if value.is_integer() else value
+    word = str(value).strip()
+    return "" if word == "-1" else word
+
+
+def cluster_names(class_names: Sequence[str], n_clusters: int) -> list[str]:
+    """Name the clusters: the user's classes, then new-1, new-2, ...; by number if no classes are known."""
+    if not class_names:
+        return [str(cluster) for cluster in range(n_clusters)]
+    taken = set(class_names)
+    fresh = (f"new-{place}" for place in count(1) if f"new-{place}" not in taken)
+    return [*class_names, *islice(fresh, max(n_clusters - len(class_names), 0))]
+
+
+def summary(
+    method: str,
+    estimator: Any,
+    knowledge: Knowledge,
+    rows: NDArray[Any],
+    names: Sequence[str],
+    elapsed: float,
+    output: Path | None,
+) -> dict[str, Any]:
+    """Collect what `--json` prints and the terminal shows."""
+    labels = estimator.labels_
+    sizes = np.bincount(labels[labels >= 0], minlength=len(names))
+    result: dict[str, Any] = {
+        "method": method,
+        "parameters": estimator.get_params(deep=False),
+        "rows": len(labels),
+        "clusters": [{"cluster": name, "rows": int(size)} for name, size in zip(names, sizes, strict=True)],
+    }
+    constraints = knowledge.constraints
+    if constraints is not None:
+        kept = constraint_satisfaction(labels, constraints)._asdict()
+        result["violated"] = {
+            kind: {"count": pairs.total - pairs.satisfied, "of": pairs.total}
+            for kind, pairs in kept.items()
+            if pairs.total
+        }
+        for kind, broken in zip(("must_link", "cannot_link"), constraints.violations(labels), strict=True):
+            result[f"violated_{kind}"] = [[rows[first], rows[second]] for first, second in broken]
+        if constraints.labels is not None:
+            known = constraints.labels >= 0
+            moved = np.flatnonzero(known & (labels != constraints.labels))
+            result["relabelled"] = {"count": len(moved), "of": int(known.sum()), "rows": rows[moved]}
+    for key, attribute in (("objective", "objective_"), ("inertia", "inertia_"), ("rounds", "n_iter_")):
+        if hasattr(estimator, attribute):
+            result[key] = getattr(estimator, attribute)
+    return result | {"seconds": round(elapsed, 6), "output": None if output is None else str(output)}
+
+
+def print_summary(result: dict[str, Any], console: Console) -> None:
+    """Show the sizes, what was violated, and where the labels are."""
+    clusters = result["clusters"]
+    n_rows, n_clusters = result["rows"], len(clusters)
+    heading = f"{_render.counted(n_rows, 'row')} in {_render.counted(n_clusters, 'cluster')}"
+    console.print(f"[bold]{heading}[/bold] by {result['method']}")
+    console.print(
+        _render.sizes_table([entry["cluster"] for entry in clusters], [entry["rows"] for entry in clusters])
+    )
+    lines = []
+    for kind, pairs in result.get("violated", {}).items():
+        line = f"{pairs['count']:,} of {pairs['of']:,} violated"
+        named = result.get(f"violated_{kind}", [])
+        lines.append(
+            (_KINDS[kind], f"{line}: {_render.pair_names(named)}" if named and pairs["count"] else line)
+        )
+    if "relabelled" in result:
+        moved = result["relabelled"]
+        lines.append(
+            ("classes", f"{moved['of'] - moved['count']:,} of {moved['of']:,} labelled rows kept theirs")
+        )
+    if "objective" in result:
+        lines.append(("objective", _render.number(result["objective"])))
+    if "rounds" in result:
+        lines.append(
+            ("time", f"{_render.seconds(result['seconds'])}, {_render.counted(result['rounds'], 'round')}")
+        )
+    if result["output"] is not None:
+        lines.append(("written", result["output"]))
+    console.print(_render.facts(lines))

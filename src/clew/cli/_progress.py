@@ -1,0 +1,55 @@
+"""A line on the terminal while something long is under way, fed by what the solvers log."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
+_LOGGER = logging.getLogger("clew")
+
+
+class _Rounds(logging.Handler):
+    """Shows the round that a log record tells of."""
+
+    def __init__(self, status: Status, what: str) -> None:
+        super().__init__(level=logging.DEBUG)
+        self._status = status
+        self._what = what
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Rewrite the line; records without a round are left out."""
+        told = vars(record)
+        if "round" not in told:
+            return
+        line = f"{self._what}: round {told['round']}"
+        if told.get("max_iter") is not None:
+            line += f" of at most {told['max_iter']}"
+        if told.get("objective") is not None:
+            line += f", objective {told['objective']:.6g}"
+        self._status.update(Text(line))
+
+
+@contextmanager
+def progress(what: str, *, quiet: bool = False) -> Iterator[None]:
+    """Show `what`, with the round reached, on stderr if that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    level, propagate = _LOGGER.level, _LOGGER.propagate
+    with Console(stderr=True).status(Text(what)) as status:
+        handler = _Rounds(status, what)
+        _LOGGER.addHandler(handler)
+        _LOGGER.setLevel(logging.DEBUG)
+        _LOGGER.propagate = False
+        try:
+            yield
+        finally:
+            _LOGGER.removeHandler(handler)
+            _LOGGER.setLevel(level)
+            _LOGGER.propagate = propagate

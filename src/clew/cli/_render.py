@@ -1,0 +1,93 @@
+"""Tables, sizes and numbers as the terminal shows them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+# Clusters listed one by one before the rest is counted.
+MOST_CLUSTERS = 12
+# Pairs named before the rest is counted.
+MOST_PAIRS = 5
+BAR_WIDTH = 28
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object; what is not a finite number becomes null."""
+    typer.echo(json.dumps(_plain(value), ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def number(value: float) -> str:
+    """Give a number with as many digits as a reader needs."""
+    return f"{value:.6g}"
+
+
+def seconds(value: float) -> str:
+    """Give a duration."""
+    return f"{value:.2f} s" if value < 100 else f"{value:.0f} s"
+
+
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """Give a count with its noun: 1 row, 2 rows, 1,797 rows."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def sizes_table(names: Sequence[str], sizes: Sequence[int]) -> Table:
+    """Give the clusters with their sizes as bars, the largest when there are many."""
+    order = list(range(len(sizes)))
+    if len(sizes) > MOST_CLUSTERS:
+        order = sorted(order, key=lambda cluster: -sizes[cluster])[:MOST_CLUSTERS]
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
+    table.add_column("cluster")
+    table.add_column("rows", justify="right")
+    table.add_column("")
+    for cluster in order:
+        bar = "━" * max(1, round(BAR_WIDTH * sizes[cluster] / max(*sizes, 1))) if sizes[cluster] else ""
+        table.add_row(Text(names[cluster]), f"{sizes[cluster]:,}", Text(bar, "cyan"))
+    if len(order) < len(sizes):
+        table.add_row("others", f"{sum(sizes) - sum(sizes[cluster] for cluster in order):,}", "")
+    return table
+
+
+def pair_names(pairs: Sequence[Sequence[Any]]) -> str:
+    """Name the first pairs and count the others."""
+    named = ", ".join(f"{first}–{second}" for first, second in pairs[:MOST_PAIRS])
+    more = len(pairs) - MOST_PAIRS
+    return f"{named} and {more:,} more" if more > 0 else named
+
+
+def facts(rows: Sequence[tuple[str, str | Text]]) -> Table:
+    """Give a list of named facts, one per line."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, value if isinstance(value, Text) else Text(value))
+    return table
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Give the console that results (or, on stderr, messages) go to."""
+    return Console(stderr=stderr, highlight=False)

@@ -1,0 +1,25 @@
+"""`--scale`: columns made comparable before clustering."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scipy import sparse
+
+from clew.exceptions import ParameterError
+
+
+def scaled(X: Any, how: str) -> Any:
+    """Give the rows with each column scaled as asked: none, standard, minmax or robust."""
+    if how == "none":
+        return X
+    from sklearn import preprocessing
+
+    if sparse.issparse(X) and how == "minmax":
+        raise ParameterError("--scale minmax would fill a sparse matrix. Use --scale standard or robust.")
+    scalers = {
+        "standard": lambda: preprocessing.StandardScaler(with_mean=not sparse.issparse(X)),
+        "minmax": preprocessing.MinMaxScaler,
+        "robust": lambda: preprocessing.RobustScaler(with_centering=not sparse.issparse(X)),
+    }
+    return scalers[how]().fit_transform(X)

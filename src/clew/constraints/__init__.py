@@ -1,0 +1,17 @@
+"""The vocabulary: what people know, what follows from it, whether it can hold, and its files."""
+
+from clew.constraints._closure import Closure
+from clew.constraints._conflicts import Conflict
+from clew.constraints._constraints import Constraints
+from clew.constraints._feasibility import Feasibility, proof_sentence, unknown_sentence
+from clew.constraints._files import read_records
+
+__all__ = [
+    "Closure",
+    "Conflict",
+    "Constraints",
+    "Feasibility",
+    "proof_sentence",
+    "read_records",
+    "unknown_sentence",
+]

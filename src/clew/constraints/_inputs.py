@@ -1,0 +1,165 @@
+"""Everything people pass as constraints, turned into the arguments of `Constraints`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from scipy import sparse
+
+from clew.constraints._arrays import IntArray
+from clew.constraints._files import read_records
+from clew.constraints._records import Records, arguments_of, key_of, row_lookup
+from clew.exceptions import ConstraintError
+
+# Our word for each key that a dict may use; the others are those of neighbouring packages.
+_KEYS = {
+    "must_link": "must_link",
+    "ml": "must_link",
+    "match": "must_link",
+    "cannot_link": "cannot_link",
+    "cl": "cannot_link",
+    "distinct": "cannot_link",
+    "labels": "labels",
+    "membership": "labels",
+    "must_groups": "must_groups",
+    "cannot_groups": "cannot_groups",
+    "cannot_link_groups": "cannot_groups",
+    "must_link_confidence": "must_link_confidence",
+    "cannot_link_confidence": "cannot_link_confidence",
+    "soft_groups": "soft_groups",
+    "triplets": "triplets",
+    "fixed": "fixed",
+    "unlabelled": "unlabelled",
+}
+_FORMS = (
+    "a Constraints, labels (one per row, -1 unknown), a dict {'must_link': ..., 'cannot_link': ...}, pairs with answers "
+    "(pairs, y), a frame with columns id_1, id_2, answer, a signed sparse matrix, or the path of a file"
+)
+
+
+def arguments_from(given: Any, n_samples: int | None, ids: Any) -> dict[str, Any]:
+    """The arguments of `Constraints` for any accepted form that is not a `Constraints` itself."""
+    if isinstance(given, str | os.PathLike):
+        return arguments_of(read_records(given), ids, n_samples)
+    if isinstance(given, Mapping):
+        return _from_dict(given, n_samples, ids)
+    if sparse.issparse(given):
+        return _from_signed_matrix(given, ids)
+    frame = nw.from_native(given, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        columns = {name: frame[name].to_list() for name in frame.columns}
+        records = Records(columns, lambda place: f"constraints row {place}", ConstraintError, "The frame")
+        return arguments_of(records, ids, n_samples)
+    series = nw.from_native(given, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        given = series.to_numpy()
+    if (
+        isinstance(given, tuple)
+        and len(given) == 2
+        and np.ndim(given[1]) == 1
+        and _looks_like_pairs(given[0])
+    ):
+        return _from_pairs_and_answers(given[0], given[1], n_samples, ids)
+    if _ndim(given) == 1:
+        return {"labels": given, "n_samples": n_samples, "ids": ids}
+    raise ConstraintError(f"constraints of type {type(given).__name__} cannot be read. Pass {_FORMS}.")
+
+
+def _ndim(given: Any) -> int:
+    try:
+        return int(np.ndim(given))
+    except ValueError:  # ragged
+        return -1
+
+
+def _looks_like_pairs(value: Any) -> bool:
+    array = np.asarray(value)
+    return array.size == 0 or (array.ndim == 2 and array.shape[1] == 2)
+
+
+def _from_dict(given: Mapping[Any, Any], n_samples: int | None, ids: Any) -> dict[str, Any]:
+    arguments: dict[str, Any] = {}
+    for key, value in given.items():
+        name = _KEYS.get(key)
+        if name is None:
+            raise ConstraintError(
+                f"constraints has the key {key!r}: expected must_link, cannot_link, labels, must_groups, …"
+            )
+        if name in arguments:
+            raise ConstraintError(
+                f"constraints names {name} twice ({key!r} is another word for it). Keep one."
+            )
+        arguments[name] = value
+    lookup = None if ids is None else row_lookup(ids)
+    for name in ("must_link", "cannot_link"):
+        if sparse.issparse(arguments.get(name)):
+            upper = sparse.triu(abs(arguments[name]) + abs(arguments[name]).T, k=1).tocoo()
+            arguments[name] = np.column_stack([upper.row, upper.col])
+        elif lookup is not None and name in arguments:
+            arguments[name] = _pairs_of_ids(arguments[name], name, lookup)
+    fixed = arguments.pop("fixed", None)
+    if fixed is not None:
+        arguments["labels"] = np.where(np.asarray(fixed, dtype=bool), arguments.get("labels", -1), -1)
+    unlabelled = arguments.pop("unlabelled", None)
+    if unlabelled is not None:
+        names = np.asarray(arguments["labels"], dtype=object).astype(str)
+        known = names != str(unlabelled)
+        codes = np.full(len(names), -1, dtype=np.int64)
+        codes[known] = np.unique(names[known], return_inverse=True)[1]
+        arguments["labels"] = codes
+    return {**arguments, "n_samples": n_samples, "ids": ids}
+
+
+def _pairs_of_ids(pairs: Any, name: str, lookup: dict[str, int]) -> IntArray:
+    rows = []
+    for place, pair in enumerate(pairs):
+        if len(pair) != 2:
+            raise ConstraintError(f"{name}[{place}] is {pair!r}: expected two ids.")
+        for value in pair:
+            if key_of(value) not in lookup:
+                raise ConstraintError(
+                    f"{name}[{place}] names {value!r}, which is not among the {len(lookup)} row ids."
+                )
+        rows.append([lookup[key_of(value)] for value in pair])
+    return np.array(rows, dtype=np.int64).reshape(-1, 2)
+
+
+def _from_pairs_and_answers(pairs: Any, answers: Any, n_samples: int | None, ids: Any) -> dict[str, Any]:
+    """metric-learn's form: row pairs and +1 / -1."""
+    together, signs = np.asarray(pairs).reshape(-1, 2), np.asarray(answers)
+    if len(together) != len(signs):
+        raise ConstraintError(
+            f"{len(together)} pairs but {len(signs)} answers. Give one answer (1 or -1) per pair."
+        )
+    columns = {"id_1": together[:, 0].tolist(), "id_2": together[:, 1].tolist(), "answer": signs.tolist()}
+    records = Records(columns, lambda place: f"pair {place}", ConstraintError, "The pairs")
+    return arguments_of(records, ids, n_samples)
+
+
+def _from_signed_matrix(matrix: Any, ids: Any) -> dict[str, Any]:
+    """Positive entries must-link, negative ones cannot-link; their size is the confidence. Both triangles count."""
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ConstraintError(f"The signed matrix has shape {matrix.shape}: expected rows x rows.")
+    entries = sparse.coo_array(matrix)
+    rows = np.column_stack([entries.coords[0], entries.coords[1]]).astype(np.int64)
+    values = entries.data.astype(np.float64)
+    rows, values = rows[values != 0], values[values != 0]
+    if (np.abs(values) > 1).any() or not np.isfinite(values).all():
+        place = int(np.flatnonzero(~(np.abs(values) <= 1))[0])
+        raise ConstraintError(
+            f"The signed matrix holds {values[place]:g} at {tuple(rows[place].tolist())}: expected -1 to 1 "
+            "(sign: must or cannot; size: confidence)."
+        )
+    arguments: dict[str, Any] = {"n_samples": matrix.shape[0], "ids": ids}
+    for name, chosen in (("must_link", values > 0), ("cannot_link", values < 0)):
+        # A symmetric matrix states each pair twice: keep the surer one.
+        order = np.argsort(-np.abs(values[chosen]), kind="stable")
+        pairs = np.sort(rows[chosen][order], axis=1)
+        pairs, first = np.unique(pairs, axis=0, return_index=True)
+        arguments[name] = pairs
+        arguments[f"{name}_confidence"] = np.abs(values[chosen][order][first])
+    return arguments

@@ -1,0 +1,310 @@
+"""From records (lines of a file, rows of a frame) to the arguments of `Constraints`, and back.
+
+Columns: ``id_1, id_2, answer[, confidence, annotator, time, source, comment]``. Knowledge that is no pair uses the same
+table with another word as its answer:
+
+=============  ==============================================================
+answer         meaning
+=============  ==============================================================
+label          id_1 has class ``group``
+must_group     id_1 is in must-group ``group`` (of ``column``, default 0)
+cannot_group   id_1 is in cannot-group ``group`` (of ``column``, default 0)
+soft_group     id_1 is in soft group ``group`` with strength ``confidence``
+closer         id_1 is closer to id_2 than to ``id_3``
+rows           there are ``group`` rows in all
+=============  ==============================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from clew.constraints._arrays import IntArray
+from clew.exceptions import ConstraintError, FileError
+
+if TYPE_CHECKING:
+    from clew.constraints._constraints import Constraints
+
+# Column names of neighbouring tools, read as ours.
+_ALIASES = {
+    "id_1": ("id_1", "i", "unique_id_l"),
+    "id_2": ("id_2", "j", "unique_id_r"),
+    "answer": ("answer", "type", "clerical_match_score"),
+}
+_ANSWERS = {
+    "must": ("same", "must", "must_link", "must-link", "ml", "match", "yes", "y", "1", "+1", "true"),
+    "cannot": (
+        "different",
+        "cannot",
+        "cannot_link",
+        "cannot-link",
+        "cl",
+        "distinct",
+        "no",
+        "n",
+        "-1",
+        "0",
+        "false",
+    ),
+    "unsure": ("unsure", "unknown", "skip", "uncertain", "u", "?"),
+}
+_KIND_OF_WORD = {word: kind for kind, words in _ANSWERS.items() for word in words}
+_OTHER_KINDS = ("label", "must_group", "cannot_group", "soft_group", "closer", "rows")
+
+
+@dataclass(frozen=True)
+class Records:
+    """A table of answers as it was read: columns by name, and how to name its n-th record to the user."""
+
+    columns: dict[str, Sequence[Any]]
+    where: Callable[[int], str]
+    error: type[ConstraintError] | type[FileError]
+    name: str
+
+    def column(self, name: str) -> tuple[str, Sequence[Any]]:
+        """A required column under our name or a known alias."""
+        for alias in _ALIASES[name]:
+            if alias in self.columns:
+                return alias, self.columns[alias]
+        raise self.error(
+            f"{self.name} has no column {name!r}; it has {', '.join(map(repr, self.columns))}. "
+            "Expected id_1, id_2, answer[, confidence]."
+        )
+
+    def ids(self) -> list[str]:
+        """Every id named, in order of first appearance."""
+        first, second = self.column("id_1")[1], self.column("id_2")[1]
+        named = [key_of(value) for pair in zip(first, second, strict=True) for value in pair]
+        named += [key_of(value) for value in self.columns.get("id_3", ())]
+        return [name for name in dict.fromkeys(named) if name]
+
+
+def key_of(value: Any) -> str:
+    """The text under which an id is looked up: 7, 7.0 and "7" are one id."""
+    if value is None or (isinstance(value, float) and value != value):
+        return ""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def row_lookup(ids: Any) -> dict[str, int]:
+    """Row position of each id."""
+    rows = {key_of(value): row for row, value in enumerate(np.asarray(ids, dtype=object).tolist())}
+    if len(rows) < len(ids):
+        seen: set[str] = set()
+        for row, value in enumerate(np.asarray(ids, dtype=object).tolist()):
+            if key_of(value) in seen:
+                raise ConstraintError(
+                    f"ids[{row}] is {value!r}, which an earlier row has too. Ids must be unique."
+                )
+            seen.add(key_of(value))
+    return rows
+
+
+def arguments_of(records: Records, ids: Any, n_samples: int | None) -> dict[str, Any]:
+    """The arguments of the `Constraints` that the records state."""
+    lookup = None if ids is None else row_lookup(ids)
+    kinds, scores = _read_answers(records)
+    n_records = len(kinds)
+    confidence = np.array(_confidences(records, kinds)) * scores
+    paired = np.isin(kinds, ("must", "cannot", "closer"))
+    named = paired | np.isin(kinds, ("label", "must_group", "cannot_group", "soft_group"))
+    first = _rows(records, "id_1", records.column("id_1")[1], lookup, named)
+    second = _rows(records, "id_2", records.column("id_2")[1], lookup, paired)
+    third = _rows(records, "id_3", records.columns.get("id_3", [""] * n_records), lookup, kinds == "closer")
+    group = _whole_numbers(records, "group", np.isin(kinds, _OTHER_KINDS) & (kinds != "closer"))
+    column = _whole_numbers(records, "column", np.zeros(n_records, dtype=bool))
+    if (stated := group[kinds == "rows"]).size:
+        n_samples = int(stated[0]) if n_samples is None else n_samples
+    if n_samples is None and ids is not None:
+        n_samples = len(ids)
+    _check_pairs(records, first, second, paired, n_samples)
+    n_rows = n_samples if n_samples is not None else int(np.max([first, second, third], initial=-1)) + 1
+
+    def by_row(kind: str) -> IntArray | None:
+        chosen = kinds == kind
+        if not chosen.any():
+            return None
+        table = np.full((n_rows, int(column[chosen].max()) + 1), -1, dtype=np.int64)
+        table[first[chosen], column[chosen]] = group[chosen]
+        return table[:, 0] if table.shape[1] == 1 else table
+
+    must, cannot, soft = kinds == "must", kinds == "cannot", kinds == "soft_group"
+    soft_groups = None
+    if soft.any():
+        shape = (n_rows, int(group[soft].max()) + 1)
+        soft_groups = sparse.csr_array((confidence[soft], (first[soft], group[soft])), shape=shape)
+    return {
+        "must_link": np.column_stack([first, second])[must],
+        "must_link_confidence": confidence[must],
+        "cannot_link": np.column_stack([first, second])[cannot],
+        "cannot_link_confidence": confidence[cannot],
+        "labels": by_row("label"),
+        "must_groups": by_row("must_group"),
+        "cannot_groups": by_row("cannot_group"),
+        "soft_groups": soft_groups,
+        "triplets": np.column_stack([first, second, third])[kinds == "closer"],
+        "n_samples": n_samples,
+        "ids": ids,
+    }
+
+
+def records_of(constraints: Constraints) -> dict[str, list[Any]]:
+    """The table that states the constraints; `arguments_of` reads it back. Optional columns appear where needed."""
+    name = constraints.describe_row
+    lines: list[dict[str, Any]] = []
+    for pairs, confidence, answer in (
+        (constraints.must_link, constraints.must_link_confidence, "same"),
+        (constraints.cannot_link, constraints.cannot_link_confidence, "different"),
+    ):
+        for (first, second), sure in zip(pairs.tolist(), confidence.tolist(), strict=True):
+            line = {"id_1": name(first), "id_2": name(second), "answer": answer}
+            lines.append(line if sure == 1 else {**line, "confidence": sure})
+    for a, b, c in constraints.triplets.tolist():
+        lines.append({"id_1": name(a), "id_2": name(b), "answer": "closer", "id_3": name(c)})
+    for groups, answer in (
+        (constraints.labels, "label"),
+        (constraints.must_groups, "must_group"),
+        (constraints.cannot_groups, "cannot_group"),
+    ):
+        if groups is not None:
+            for row, column in np.argwhere(groups.reshape(len(groups), -1) >= 0).tolist():
+                value = int(groups.reshape(len(groups), -1)[row, column])
+                line = {"id_1": name(row), "answer": answer, "group": value}
+                lines.append(line if column == 0 else {**line, "column": column})
+    if constraints.soft_groups is not None:
+        strengths = constraints.soft_groups.tocoo()
+        for row, group, sure in zip(*(a.tolist() for a in (*strengths.coords, strengths.data)), strict=True):
+            lines.append({"id_1": name(row), "answer": "soft_group", "group": group, "confidence": sure})
+    if constraints.n_samples is not None and any("group" in line for line in lines):
+        lines.append({"answer": "rows", "group": constraints.n_samples})
+    optional = [
+        key for key in ("confidence", "id_3", "group", "column") if any(key in line for line in lines)
+    ]
+    return {key: [line.get(key) for line in lines] for key in ("id_1", "id_2", "answer", *optional)}
+
+
+def _read_answers(records: Records) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    column, answers = records.column("answer")
+    if column == "clerical_match_score":
+        return _read_scores(records, answers)
+    kinds = []
+    for place, answer in enumerate(answers):
+        word = key_of(answer).casefold()
+        kind = _KIND_OF_WORD.get(word, word)
+        if kind not in _ANSWERS and kind not in _OTHER_KINDS:
+            raise records.error(
+                f"{records.where(place)}: cannot read the answer {answer!r}. "
+                "Write same, different or unsure (also must/cannot, match/distinct, yes/no, 1/-1, 1/0)."
+            )
+        kinds.append(kind)
+    return np.array(kinds, dtype="U12"), np.ones(len(kinds))
+
+
+def _read_scores(
+    records: Records, answers: Sequence[Any]
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """splink's clerical scores: 1 is a sure match, 0 a sure non-match, one half says nothing."""
+    kinds, sure = [], []
+    for place, answer in enumerate(answers):
+        try:
+            score = float(answer)
+        except (TypeError, ValueError):
+            score = -1.0
+        if not 0 <= score <= 1:
+            raise records.error(
+                f"{records.where(place)}: clerical_match_score is {answer!r}; expected 0 to 1."
+            )
+        kinds.append("unsure" if score == 0.5 else "must" if score > 0.5 else "cannot")
+        sure.append(max(score, 1 - score))
+    return np.array(kinds, dtype="U12"), np.array(sure)
+
+
+def _confidences(records: Records, kinds: np.ndarray[Any, Any]) -> list[float]:
+    values = records.columns.get("confidence")
+    if values is None:
+        return [1.0] * len(kinds)
+    numbers = []
+    for place, value in enumerate(values):
+        text = key_of(value)
+        try:
+            number = float(text) if text else 1.0
+        except ValueError:
+            number = -1.0
+        if not 0 < number <= 1 and kinds[place] != "unsure":
+            raise records.error(
+                f"{records.where(place)}: confidence is {value!r}; expected a number in (0, 1]."
+            )
+        numbers.append(number)
+    return numbers
+
+
+def _rows(
+    records: Records,
+    column: str,
+    values: Sequence[Any],
+    lookup: dict[str, int] | None,
+    needed: np.ndarray[Any, Any],
+) -> IntArray:
+    """Row positions of the ids in the records that need them; 0 elsewhere."""
+    keys = [key_of(value) if used else "" for value, used in zip(values, needed.tolist(), strict=True)]
+    if lookup is None:
+        try:
+            rows = np.array([int(key or 0) for key in keys], dtype=np.int64)
+        except ValueError:
+            rows = np.array([int(key or 0) if _is_whole(key or "0") else -1 for key in keys], dtype=np.int64)
+        wrong = (rows < 0) | (needed & np.array([not key for key in keys], dtype=bool))
+        remedy = "is no row position (0, 1, …). Pass ids= (in the shell: --id COLUMN) to use your own ids."
+    else:
+        rows = np.array(
+            [lookup.get(key, -1) if used else 0 for key, used in zip(keys, needed, strict=True)],
+            dtype=np.int64,
+        )
+        wrong = rows < 0
+        remedy = f"is not among the {len(lookup)} row ids. Correct it, or remove the line."
+    if wrong.any():
+        place = int(np.flatnonzero(wrong)[0])
+        raise records.error(f"{records.where(place)}: {column} {values[place]!r} {remedy}")
+    return rows
+
+
+def _is_whole(text: str) -> bool:
+    return text.lstrip("+-").isdecimal()
+
+
+def _whole_numbers(records: Records, column: str, needed: np.ndarray[Any, Any]) -> IntArray:
+    numbers = np.zeros(len(needed), dtype=np.int64)
+    for place, value in enumerate(records.columns.get(column, [""] * len(needed))):
+        key = key_of(value)
+        if _is_whole(key) and int(key) >= 0:
+            numbers[place] = int(key)
+        elif key or needed[place]:
+            raise records.error(
+                f"{records.where(place)}: {column} is {value!r}; expected a whole number >= 0."
+            )
+    return numbers
+
+
+def _check_pairs(
+    records: Records, first: IntArray, second: IntArray, paired: np.ndarray[Any, Any], n_samples: int | None
+) -> None:
+    """Self pairs and rows out of range, named by where they were read."""
+    alike = paired & (first == second)
+    if alike.any():
+        place = int(np.flatnonzero(alike)[0])
+        name = records.column("id_1")[1][place]
+        raise records.error(f"{records.where(place)}: pairs {name!r} with itself. Remove the line.")
+    if n_samples is not None and len(first):
+        beyond = np.maximum(first, second) >= n_samples
+        if beyond.any():
+            place = int(np.flatnonzero(beyond)[0])
+            raise records.error(
+                f"{records.where(place)}: names row {max(first[place], second[place])}, but there are {n_samples} rows "
+                f"(0 to {n_samples - 1}). Pass ids= (in the shell: --id COLUMN) to use your own ids."
+            )

@@ -1,0 +1,454 @@
+"""Tables from files: csv, tsv, parquet, npy and npz."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice, pairwise
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from clew.exceptions import DataError, FileError, MissingExtraError, ParameterError
+
+READABLE = (".csv", ".tsv", ".parquet", ".npy", ".npz")
+
+# Cells that stand for "no value" in a column of numbers.
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
+
+# Rows parsed at a time: held as Python strings, a file takes ten times the memory of its numbers.
+BLOCK = 16_384
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """Named columns of equal length, as `read_table` found them.
+
+    Attributes
+    ----------
+    source : str
+        The file, for messages.
+    values : dict of str to array
+        Numeric columns are float (csv) or as stored (parquet, npy, npz); text is an object array of str; a
+        column of vectors is 2-D, or CSR for a sparse npz.
+    features : tuple of str
+        What `matrix` takes when no columns are named.
+    n_rows : int
+    """
+
+    source: str
+    values: dict[str, Any]
+    features: tuple[str, ...]
+    n_rows: int
+
+    def __repr__(self) -> str:
+        return f"Table({self.source!r}, {self.n_rows} rows, columns {self.columns})"
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in the order of the file."""
+        return list(self.values)
+
+    def column(self, name: str) -> Any:
+        """Give one column; a name that does not exist is an error that lists those that do."""
+        if name not in self.values:
+            close = difflib.get_close_matches(name, self.columns, n=1)
+            hint = f' Did you mean "{close[0]}"?' if close else ""
+            raise ParameterError(
+                f'{self.source} has no column "{name}".{hint} It has {_listed(self.columns)}.'
+            )
+        return self.values[name]
+
+    def ids(self, name: str) -> NDArray[Any]:
+        """Give the column that names the rows: no value missing, none twice.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from clew.datasets import Table
+        >>> Table("t.csv", {"id": np.array([7, 9])}, ("id",), 2).ids("id")
+        array([7, 9])
+        """
+        ids = self.column(name)
+        if ids.ndim != 1:
+            raise DataError(f'Column "{name}" of {self.source} holds vectors; ids are one value per row.')
+        first_row: dict[Any, int] = {}
+        for row, value in enumerate(ids.tolist()):
+            if value == "" or value != value:
+                raise DataError(f'Column "{name}" of {self.source} has no id in row {row}. Fill it in.')
+            earlier = first_row.setdefault(value, row)
+            if earlier != row:
+                raise DataError(
+                    f'Column "{name}" of {self.source} names two rows "{value}" (rows {earlier} and {row}). '
+                    "Ids must differ: choose another column."
+                )
+        return np.asarray(ids)
+
+    def matrix(self, columns: Sequence[str] | None = None, id_column: str | None = None) -> Any:
+        """Give the rows as one numeric matrix.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            The columns to take, in this order; all `features` except `id_column` unless given.
+        id_column : str, optional
+            Names the rows in messages.
+
+        Returns
+        -------
+        (n_rows, d) array of float32 or float64; CSR if a sparse matrix is among the columns
+
+        Raises
+        ------
+        DataError
+            A column of text, a missing or an infinite value, or no column at all.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from clew.datasets import Table
+        >>> table = Table("t.csv", {"id": np.array([7, 9]), "size": np.array([1.5, 2.0])}, ("id", "size"), 2)
+        >>> table.matrix(id_column="id")
+        array([[1.5],
+               [2. ]])
+        """
+        if columns is None:
+            columns = [name for name in self.features if name != id_column]
+        if not columns:
+            raise DataError(
+                f"{self.source}: no column is left to cluster by. It has {_listed(self.columns)}."
+            )
+        if len(set(columns)) < len(columns):
+            twice = next(name for name in columns if list(columns).count(name) > 1)
+            raise ParameterError(f'Column "{twice}" is named twice. Name each column once.')
+        ids = None if id_column is None else self.ids(id_column)
+        parts = [self._numeric(name, ids) for name in columns]
+        if any(sparse.issparse(part) for part in parts):
+            return sparse.hstack([sparse.csr_matrix(part) for part in parts], format="csr")
+        if len(parts) == 1:
+            return parts[0]
+        return np.hstack(parts)
+
+    def _numeric(self, name: str, ids: NDArray[Any] | None) -> Any:
+        column = self.column(name)
+        if not sparse.issparse(column) and column.dtype == object:
+            row, value = next(
+                ((row, value) for row, value in enumerate(column) if value.lower() not in MISSING), (0, "")
+            )
+            raise DataError(
+                f'Column "{name}" of {self.source} holds text ("{value}" in {_row(row, ids)}). Encode it as '
+                "numbers, or name the columns to use (columns=[...], in the shell --columns a,b,c), or the one "
+                "that names the rows (id_column=..., in the shell --id COLUMN)."
+            )
+        stored = column.data if sparse.issparse(column) else column
+        dtype = np.float32 if stored.dtype in (np.float16, np.float32) else np.float64
+        if sparse.issparse(column):
+            part = column.tocsr().astype(dtype)
+            bad = np.repeat(np.arange(self.n_rows), np.diff(part.indptr))[~np.isfinite(part.data)]
+            cells = part.data[~np.isfinite(part.data)]
+        else:
+            part = column.astype(dtype, copy=False).reshape(self.n_rows, -1)
+            finite = np.isfinite(part)
+            bad = np.empty(0, dtype=np.intp) if finite.all() else np.nonzero(~finite)[0]
+            cells = part[~finite] if bad.size else bad
+        if bad.size:
+            what = "no value" if np.isnan(cells[0]) else "an infinite value"
+            more = f" and {bad.size - 1} more" if bad.size > 1 else ""
+            raise DataError(
+                f'Column "{name}" of {self.source} has {what} in {_row(int(bad[0]), ids)}{more}. '
+                "Fill the values in or leave the rows out."
+            )
+        return part
+
+
+def read_table(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> Table:
+    """Read a csv, tsv, parquet, npy or npz file.
+
+    A csv file is UTF-8 with a header line; a semicolon separates when the header holds no comma. A column is
+    numeric if all its cells are numbers or stand for a missing value (empty, NA, N/A, NaN, null, none, ?).
+    A parquet column of lists of equal length is a column of vectors. An npz file holds one matrix (dense, or
+    as `scipy.sparse.save_npz` writes it) and any number of 1-D arrays, such as ids, that are not clustered by
+    unless they are named.
+
+    Parameters
+    ----------
+    path : path
+    text : collection of str
+        Columns of a csv or tsv file to keep as they are written, for ids such as ``007``.
+
+    Raises
+    ------
+    FileError
+        The file cannot be read; the message names the line where there is one.
+    MissingExtraError
+        A parquet file without pyarrow.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from clew.datasets import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "data.csv")
+    ...     _ = path.write_text("id,size\\n007,1.5\\n008,2\\n")
+    ...     table = read_table(path, text=["id"])
+    >>> table.ids("id"), table.matrix(id_column="id").ravel()
+    (array(['007', '008'], dtype=object), array([1.5, 2. ]))
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in READABLE:
+        raise FileError(
+            f"Cannot read {path}: tables are read from {', '.join(READABLE[:-1])} or {READABLE[-1]}."
+        )
+    if path.is_dir():
+        raise FileError(f"Cannot read {path}: it is a directory.")
+    try:
+        # One sentence for a file that is missing or locked, whatever the reader of its format would say.
+        path.open("rb").close()
+        if suffix == ".npy":
+            return _read_npy(path)
+        if suffix == ".npz":
+            return _read_npz(path)
+        if suffix == ".parquet":
+            return _read_parquet(path)
+        return _read_delimited(path, frozenset(text))
+    except UnicodeDecodeError as error:
+        raise FileError(
+            f"Cannot read {path}: it is not UTF-8 (byte 0x{error.object[error.start]:02x}). Save it as UTF-8."
+        ) from error
+    except OSError as error:
+        raise FileError(f"Cannot read {path}: {error.strerror or error}.") from error
+
+
+def _read_delimited(path: Path, text: frozenset[str]) -> Table:
+    names, columns = _parse_delimited(path, text)
+    found = {name for name, column in zip(names, columns, strict=True) if column is None}
+    if found:
+        # A column that showed text only after its first blocks were numbers: once more, all of it as text.
+        names, columns = _parse_delimited(path, text | found)
+    values = {name: column for name, column in zip(names, columns, strict=True) if column is not None}
+    n_rows = len(next(iter(values.values())))
+    if not n_rows:
+        raise FileError(f"{path} has a header but no rows.")
+    return Table(str(path), values, tuple(names), n_rows)
+
+
+def _parse_delimited(path: Path, text: frozenset[str]) -> tuple[list[str], list[NDArray[Any] | None]]:
+    """Read the columns; None stands for one whose earlier blocks were numbers and a later one is not."""
+    with open(path, encoding="utf-8-sig", newline="") as stream:
+        first = stream.readline()
+        if not first.strip():
+            raise FileError(
+                f"{path} is empty or starts with a blank line. Its first line must name the columns."
+            )
+        reader = csv.reader(chain([first], stream), delimiter=_delimiter(path, first), strict=True)
+        try:
+            names = [name.strip() for name in next(reader)]
+            _check_header(path, names)
+            return names, _by_column(_checked_rows(path, reader, len(names)), names, text)
+        except csv.Error as error:
+            raise FileError(f"{path}, line {reader.line_num}: {error}.") from error
+
+
+def _delimiter(path: Path, header: str) -> str:
+    if path.suffix.lower() == ".tsv":
+        return "\t"
+    return ";" if ";" in header and "," not in header else ","
+
+
+def _check_header(path: Path, names: list[str]) -> None:
+    for position, name in enumerate(names, start=1):
+        if not name:
+            raise FileError(
+                f"{path}: column {position} of {len(names)} has no name in the header. Name it "
+                "(pandas writes an unnamed index unless index=False)."
+            )
+        if name in names[: position - 1]:
+            raise FileError(f'{path}: the header names "{name}" twice. Rename one of the columns.')
+    numbers = [_number(name) for name in names]
+    if None in numbers:
+        return
+    # Names such as 0,1,2 or 2019,2020 are common and rise; a first row of measurements does not.
+    whole = all(float(name).is_integer() for name in names)
+    if not whole or any(after <= before for before, after in pairwise(map(float, names))):
+        raise FileError(
+            f"{path}: the first line holds numbers ({names[0]}, ...). Add a line of column names."
+        )
+
+
+def _checked_rows(path: Path, reader: Any, width: int) -> Iterator[list[str]]:
+    for row in reader:
+        if len(row) == width:
+            yield row
+        elif row:
+            raise FileError(
+                f"{path}, line {reader.line_num}: {len(row)} cells where the header names {width} columns. "
+                "Quote cells that hold the separator."
+            )
+
+
+def _by_column(
+    rows: Iterator[list[str]], names: Sequence[str], text: frozenset[str]
+) -> list[NDArray[Any] | None]:
+    blocks: list[list[NDArray[Any]]] = [[] for _ in names]
+    while block := list(islice(rows, BLOCK)):
+        for name, cells, parsed in zip(names, zip(*block, strict=True), blocks, strict=True):
+            is_text = name in text or (parsed and parsed[0].dtype == object)
+            numbers = None if is_text else _numbers(cells)
+            parsed.append(np.array(cells, dtype=object) if numbers is None else numbers)
+    return [_joined(parsed) for parsed in blocks]
+
+
+def _joined(parsed: list[NDArray[Any]]) -> NDArray[Any] | None:
+    if not parsed:
+        return np.empty(0)
+    if len({block.dtype for block in parsed}) > 1:
+        return None
+    return np.concatenate(parsed)
+
+
+def _numbers(cells: Sequence[str]) -> NDArray[np.float64] | None:
+    """Give the cells as numbers, NaN where one is missing; None if one is text."""
+    numbers = _floats(cells)
+    if numbers is None:
+        numbers = _floats(["nan" if cell.strip().lower() in MISSING else cell for cell in cells])
+    return numbers
+
+
+def _floats(cells: Sequence[str]) -> NDArray[np.float64] | None:
+    # Python reads 1_000 as a number; in a table it is more likely a code.
+    if any("_" in cell for cell in cells):
+        return None
+    try:
+        return np.array(cells, dtype=np.float64)
+    except ValueError:
+        return None
+
+
+def _number(text: str) -> float | None:
+    numbers = _floats([text])
+    return None if numbers is None else float(numbers[0])
+
+
+def _read_npy(path: Path) -> Table:
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise FileError(f"Cannot read {path}: {error}.") from error
+    if not isinstance(array, np.ndarray):
+        raise FileError(f"Cannot read {path}: it holds several arrays. Name it .npz.")
+    if array.ndim not in (1, 2):
+        raise FileError(f"{path} holds an array of shape {array.shape}; a table is 1-D or 2-D.")
+    return _table_of_arrays(path, {"X": array})
+
+
+def _read_npz(path: Path) -> Table:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if {"format", "shape", "data"} <= set(archive.files):
+                return _table_of_arrays(path, {"X": sparse.load_npz(path).tocsr()})
+            arrays = {name: archive[name] for name in archive.files}
+    except (ValueError, EOFError, AttributeError, BadZipFile) as error:
+        raise FileError(f"Cannot read {path}: {error}.") from error
+    arrays = {name: array for name, array in arrays.items() if array.ndim in (1, 2)}
+    if not arrays:
+        raise FileError(f"{path} holds no 1-D or 2-D array.")
+    lengths = {array.shape[0] for array in arrays.values()}
+    if len(lengths) > 1:
+        shapes = ", ".join(f'"{name}" {array.shape}' for name, array in arrays.items())
+        raise FileError(
+            f"{path} holds arrays of different lengths: {shapes}. Keep those with one entry per row."
+        )
+    matrices = tuple(name for name, array in arrays.items() if array.ndim == 2)
+    if len(matrices) > 1:
+        raise FileError(f"{path} holds several matrices: {_listed(matrices)}. Keep the one to cluster.")
+    return _table_of_arrays(path, arrays, matrices or tuple(arrays))
+
+
+def _table_of_arrays(path: Path, arrays: dict[str, Any], features: tuple[str, ...] = ("X",)) -> Table:
+    values = {}
+    for name, array in arrays.items():
+        if array.dtype.kind in "US" and array.ndim == 1:
+            array = array.astype(str).astype(object)
+        elif array.dtype.kind not in "biuf":
+            raise FileError(
+                f'{path}: array "{name}" has type {array.dtype}; a table holds real numbers or text.'
+            )
+        values[name] = array
+    n_rows = int(next(iter(values.values())).shape[0])
+    if not n_rows:
+        raise FileError(f"{path} has no rows.")
+    return Table(str(path), values, features, n_rows)
+
+
+def _read_parquet(path: Path) -> Table:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtraError("Parquet files need pyarrow: pip install 'clew[io]'.") from error
+    try:
+        stored = parquet.read_table(path)
+    except pyarrow.ArrowException as error:
+        raise FileError(f"Cannot read {path}: {error}.") from error
+    if not stored.num_rows:
+        raise FileError(f"{path} has no rows.")
+    for name in stored.column_names:
+        if stored.column_names.count(name) > 1:
+            raise FileError(f'{path}: "{name}" names two columns. Rename one of them.')
+    values = {name: _from_arrow(path, name, stored[name].combine_chunks()) for name in stored.column_names}
+    # pandas stores an unnamed index under this name: good for ids, never a measurement.
+    features = tuple(name for name in values if not name.startswith("__index_level_"))
+    return Table(str(path), values, features, stored.num_rows)
+
+
+def _from_arrow(path: Path, name: str, column: Any) -> NDArray[Any]:
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
+        array: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        # A column of booleans with gaps arrives as objects.
+        return array.astype(np.float64) if array.dtype == object else array
+    if types.is_decimal(kind):
+        return _from_arrow(path, name, column.cast("float64"))
+    if types.is_null(kind):
+        return np.full(len(column), np.nan)
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return _vectors(path, name, column)
+    return np.array(["" if value is None else str(value) for value in column.to_pylist()], dtype=object)
+
+
+def _vectors(path: Path, name: str, column: Any) -> NDArray[Any]:
+    from pyarrow import compute
+
+    lengths = compute.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)
+    odd = np.flatnonzero(lengths != lengths[0])
+    if not lengths[0] or odd.size:
+        row = int(odd[0]) if odd.size and lengths[0] else 0
+        raise FileError(
+            f'{path}: column "{name}" must hold lists of one length, but row {row} has {lengths[row]} '
+            f"numbers and row 0 has {lengths[0]}."
+        )
+    flat = _from_arrow(path, name, compute.list_flatten(column))
+    if flat.dtype == object:
+        raise FileError(f'{path}: column "{name}" holds lists of text; vectors are lists of numbers.')
+    return flat.reshape(len(column), -1)
+
+
+def _row(row: int, ids: NDArray[Any] | None) -> str:
+    return f"row {row}" if ids is None else f'row {row}, id "{ids[row]}"'
+
+
+def _listed(names: Sequence[str], most: int = 20) -> str:
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

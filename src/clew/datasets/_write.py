@@ -1,0 +1,208 @@
+"""Tables to files: whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from clew.exceptions import FileError, MissingExtraError, ParameterError
+
+WRITABLE = (".csv", ".tsv", ".jsonl", ".parquet")
+
+# What makes a spreadsheet take a cell for a formula; tab and carriage return hide one from a careless check.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def write_table(target: str | os.PathLike[str] | TextIO, columns: Mapping[str, ArrayLike]) -> None:
+    """Write columns of equal length to a csv, tsv, jsonl or parquet file, or as csv to an open stream.
+
+    A file appears complete or not at all: the rows go to a temporary file in the same directory, which then
+    takes the place of `target`. An interruption or a full disk leaves what was there before.
+
+    In csv and tsv a text cell that a spreadsheet would take for a formula gets a leading apostrophe: one that
+    starts with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return and is not a number. The other formats
+    are exact.
+
+    Parameters
+    ----------
+    target : path or text stream
+        The suffix of a path says the format.
+    columns : mapping of name to values
+        One value per row; NaN is written as an empty cell (null in jsonl).
+
+    Examples
+    --------
+    >>> import sys
+    >>> from clew.datasets import write_table
+    >>> write_table(sys.stdout, {"id": ["a", "=b"], "cluster": [0, 1]})
+    id,cluster
+    a,0
+    '=b,1
+    """
+    arrays = {str(name): np.asarray(values) for name, values in columns.items()}
+    _check_lengths(arrays)
+    if not isinstance(target, str | os.PathLike):
+        _write_delimited(target, arrays, ",")
+        return
+    path = Path(target)
+    check_writable(path)
+    suffix = path.suffix.lower()
+    with replacing(path) as temporary:
+        if suffix == ".parquet":
+            _write_parquet(temporary, arrays)
+        else:
+            with open(temporary, "w", encoding="utf-8", newline="") as stream:
+                if suffix == ".jsonl":
+                    _write_jsonl(stream, arrays)
+                else:
+                    _write_delimited(stream, arrays, "\t" if suffix == ".tsv" else ",")
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise `FileError` if `write_table` could not write this path; call it before long work.
+
+    Examples
+    --------
+    >>> from clew.datasets import check_writable
+    >>> check_writable("labels.docx")
+    Traceback (most recent call last):
+        ...
+    clew.exceptions.FileError: Cannot write labels.docx: tables are written as .csv, .tsv, .jsonl or .parquet.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in WRITABLE and not _is_device(path):
+        known = f"{', '.join(WRITABLE[:-1])} or {WRITABLE[-1]}"
+        raise FileError(f"Cannot write {path}: tables are written as {known}.")
+    if path.suffix.lower() == ".parquet":
+        _require_pyarrow()
+    _check_place(path)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a temporary path beside `path`; it takes the place of `path` when the block ends well.
+
+    When the block raises anything, `KeyboardInterrupt` included, the temporary file is removed and `path` is
+    as it was. Devices and pipes are written directly, since replacing them would destroy them.
+
+    Examples
+    --------
+    >>> from clew.datasets import replacing
+    >>> with replacing("/dev/null") as temporary:
+    ...     _ = temporary.write_text("gone")
+    """
+    path = Path(path)
+    _check_place(path)
+    if _is_device(path):
+        yield path
+        return
+    # A link keeps pointing at the file it names.
+    final = Path(os.path.realpath(path))
+    temporary = final.with_name(f".clew-{uuid.uuid4().hex[:12]}.part")
+    try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        if final.exists():
+            shutil.copymode(final, temporary)
+        yield temporary
+        os.replace(temporary, final)
+    except OSError as error:
+        raise FileError(f"Cannot write {path}: {error.strerror or error}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _check_place(path: Path) -> None:
+    parent = path.parent
+    if path.is_dir():
+        raise FileError(f"Cannot write {path}: it is a directory. Name a file in it.")
+    if not parent.exists():
+        raise FileError(f"Cannot write {path}: the directory {parent} does not exist. Create it first.")
+    if not parent.is_dir():
+        raise FileError(f"Cannot write {path}: {parent} is not a directory.")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise FileError(f"Cannot write {path}: the file is read-only. Choose another name.")
+    if not _is_device(path) and not os.access(Path(os.path.realpath(path)).parent, os.W_OK):
+        raise FileError(f"Cannot write {path}: the directory {parent} is read-only. Choose another place.")
+
+
+def _is_device(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _check_lengths(arrays: Mapping[str, NDArray[Any]]) -> None:
+    lengths = {name: array.shape for name, array in arrays.items()}
+    if not lengths:
+        raise ParameterError("There is no column to write.")
+    first = next(iter(lengths))
+    for name, shape in lengths.items():
+        if len(shape) != 1 or shape != lengths[first]:
+            raise ParameterError(
+                f'Columns must be 1-D and of equal length: "{first}" has shape {lengths[first]}, '
+                f'"{name}" has {shape}.'
+            )
+
+
+def _write_delimited(stream: TextIO, arrays: Mapping[str, NDArray[Any]], delimiter: str) -> None:
+    columns = [[_guarded(name), *_cells(array)] for name, array in arrays.items()]
+    # Python's writer leaves a lone carriage return unquoted, and readers then end the line there.
+    returns = any(isinstance(cell, str) and "\r" in cell for cells in columns for cell in cells)
+    quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n", quoting=quoting)
+    writer.writerows(zip(*columns, strict=True))
+
+
+def _cells(array: NDArray[Any]) -> list[Any]:
+    values: list[Any] = array.tolist()
+    if array.dtype.kind in "iub":
+        return values
+    return [_cell(value) for value in values]
+
+
+def _cell(value: Any) -> Any:
+    if value is None or value != value:
+        return ""
+    return _guarded(value) if isinstance(value, str) else value
+
+
+def _guarded(text: str) -> str:
+    return f"'{text}" if text.startswith(FORMULA_STARTS) and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _write_jsonl(stream: TextIO, arrays: Mapping[str, NDArray[Any]]) -> None:
+    names = list(arrays)
+    for row in zip(*(array.tolist() for array in arrays.values()), strict=True):
+        record = {name: None if value != value else value for name, value in zip(names, row, strict=True)}
+        stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def _write_parquet(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    table = pyarrow.table({name: pyarrow.array(array.tolist()) for name, array in arrays.items()})
+    parquet.write_table(table, path)
+
+
+def _require_pyarrow() -> None:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError("Parquet files need pyarrow: pip install 'clew[io]'.") from error

@@ -1,0 +1,254 @@
+"""Assignment of rows to clusters: free rows to the nearest, tied ones to the cheapest."""
+
+import cython
+
+floating = cython.fused_type(cython.float, cython.double)
+
+
+def assign_nearest(
+    X: cython.const[floating][:, ::1],
+    scores: cython.const[floating][:, ::1],
+    offsets: cython.const[floating][::1],
+    weights: cython.const[cython.double][::1],
+    free: cython.const[cython.uchar][::1],
+    labels: cython.int[::1],
+    sums: cython.double[:, ::1],
+    masses: cython.double[::1],
+    counts: cython.longlong[::1],
+    totals: cython.double[::1],
+):
+    """Send every free row of a block to the cluster with the lowest `scores + offsets`, and add it to its sums.
+
+    Reads `X` (with no columns, sums are left to the caller), `scores`, `offsets`, `weights` (empty: all 1) and
+    `free`; writes `labels` of free rows; adds to `sums`, `masses` (weight per cluster), `counts` (rows per cluster)
+    and `totals` (0: weighted score, 1: labels changed). Ties go to the lowest cluster.
+    """
+    row: cython.Py_ssize_t
+    cluster: cython.Py_ssize_t
+    best: cython.Py_ssize_t
+    column: cython.Py_ssize_t
+    n_clusters: cython.Py_ssize_t = scores.shape[1]
+    n_columns: cython.Py_ssize_t = X.shape[1]
+    weighted: cython.bint = weights.shape[0] > 0
+    weight: cython.double = 1.0
+    cost: cython.double = 0.0
+    changed: cython.double = 0.0
+    lowest: floating
+    score: floating
+    with cython.nogil:
+        for row in range(scores.shape[0]):
+            if not free[row]:
+                continue
+            lowest = scores[row, 0] + offsets[0]
+            best = 0
+            for cluster in range(1, n_clusters):
+                score = scores[row, cluster] + offsets[cluster]
+                if score < lowest:
+                    lowest = score
+                    best = cluster
+            if labels[row] != best:
+                labels[row] = best
+                changed += 1.0
+            counts[best] += 1
+            if weighted:
+                weight = weights[row]
+                cost += weight * lowest
+                masses[best] += weight
+                for column in range(n_columns):
+                    sums[best, column] += weight * X[row, column]
+            else:
+                cost += lowest
+                masses[best] += 1.0
+                for column in range(n_columns):
+                    sums[best, column] += X[row, column]
+        totals[0] += cost
+        totals[1] += changed
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_set(
+    prices: cython.double[::1],
+    price: cython.double,
+    group: cython.longlong,
+    unit: cython.longlong,
+    table_of: cython.const[cython.longlong][::1],
+    tables: cython.const[cython.longlong][:, ::1],
+    member_ptr: cython.const[cython.longlong][::1],
+    members: cython.const[cython.longlong][::1],
+    labels: cython.const[cython.int][::1],
+) -> cython.void:
+    """Add `price` per unit of `group` in each cluster, `unit` itself left out."""
+    place: cython.Py_ssize_t
+    cluster: cython.Py_ssize_t
+    table: cython.longlong = table_of[group]
+    if table >= 0:
+        for cluster in range(tables.shape[1]):
+            if tables[table, cluster]:
+                prices[cluster] += price * tables[table, cluster]
+    else:
+        for place in range(member_ptr[group], member_ptr[group + 1]):
+            if members[place] != unit and labels[members[place]] >= 0:
+                prices[labels[members[place]]] += price
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _count(
+    change: cython.int,
+    unit: cython.longlong,
+    cluster: cython.Py_ssize_t,
+    group_ptr: cython.const[cython.longlong][::1],
+    groups: cython.const[cython.longlong][::1],
+    table_of: cython.const[cython.longlong][::1],
+    tables: cython.longlong[:, ::1],
+) -> cython.void:
+    """Note in the tables that `unit` joined (+1) or left (-1) `cluster`."""
+    entry: cython.Py_ssize_t
+    for entry in range(group_ptr[unit], group_ptr[unit + 1]):
+        if table_of[groups[entry]] >= 0:
+            tables[table_of[groups[entry]], cluster] += change
+
+
+def assign_tied(
+    order: cython.const[cython.longlong][::1],
+    costs: cython.const[cython.double][:, ::1],
+    pinned: cython.const[cython.int][::1],
+    profile_of: cython.const[cython.longlong][::1],
+    profile_ptr: cython.const[cython.longlong][::1],
+    profile_set: cython.const[cython.longlong][::1],
+    profile_price: cython.const[cython.double][::1],
+    partner_ptr: cython.const[cython.longlong][::1],
+    partners: cython.const[cython.longlong][::1],
+    partner_price: cython.const[cython.double][::1],
+    member_ptr: cython.const[cython.longlong][::1],
+    members: cython.const[cython.longlong][::1],
+    group_ptr: cython.const[cython.longlong][::1],
+    groups: cython.const[cython.longlong][::1],
+    table_of: cython.const[cython.longlong][::1],
+    tables: cython.longlong[:, ::1],
+    labels: cython.int[::1],
+    prices: cython.double[::1],
+) -> cython.longlong:
+    """Visit units in `order`; each moves to the cluster where its cost plus the prices of its ties is lowest.
+
+    Row t of `costs` belongs to unit `order[t]`. A tie prices units of a set (`profile_*`, shared by the units of one
+    profile; negative attracts) or single partners (`partner_*`) by where they are now; unassigned ones (label -1)
+    do not count. An infinite price forbids. `tables` counts units per cluster for the sets that have one
+    (`table_of` >= 0); smaller sets are walked through `members`. `group_ptr`, `groups` list the sets a unit is in.
+    Reads all but `tables`, `labels` (both written) and `prices` (work space, one per cluster). Units with `pinned` >= 0
+    keep that label. Ties in cost: the present cluster, then the lowest.
+    Returns -1, or the first unit for which every cluster is forbidden (it and those after it are left as they were).
+    """
+    turn: cython.Py_ssize_t
+    entry: cython.Py_ssize_t
+    cluster: cython.Py_ssize_t
+    best: cython.Py_ssize_t
+    n_clusters: cython.Py_ssize_t = prices.shape[0]
+    unit: cython.longlong
+    profile: cython.longlong
+    old: cython.int
+    lowest: cython.double
+    infinity: cython.double = float("inf")
+    stuck: cython.longlong = -1
+    with cython.nogil:
+        for turn in range(order.shape[0]):
+            unit = order[turn]
+            old = labels[unit]
+            if pinned[unit] >= 0:
+                if old != pinned[unit]:
+                    if old >= 0:
+                        _count(-1, unit, old, group_ptr, groups, table_of, tables)
+                    labels[unit] = pinned[unit]
+                    _count(1, unit, pinned[unit], group_ptr, groups, table_of, tables)
+                continue
+            if old >= 0:
+                _count(-1, unit, old, group_ptr, groups, table_of, tables)
+            for cluster in range(n_clusters):
+                prices[cluster] = costs[turn, cluster]
+            profile = profile_of[unit]
+            for entry in range(profile_ptr[profile], profile_ptr[profile + 1]):
+                _add_set(
+                    prices,
+                    profile_price[entry],
+                    profile_set[entry],
+                    unit,
+                    table_of,
+                    tables,
+                    member_ptr,
+                    members,
+                    labels,
+                )
+            for entry in range(partner_ptr[unit], partner_ptr[unit + 1]):
+                if labels[partners[entry]] >= 0:
+                    prices[labels[partners[entry]]] += partner_price[entry]
+            best = 0 if old < 0 else old
+            lowest = prices[best]
+            for cluster in range(n_clusters):
+                if prices[cluster] < lowest:
+                    lowest = prices[cluster]
+                    best = cluster
+            if lowest == infinity:
+                if old >= 0:
+                    _count(1, unit, old, group_ptr, groups, table_of, tables)
+                stuck = unit
+                break
+            labels[unit] = best
+            _count(1, unit, best, group_ptr, groups, table_of, tables)
+    return stuck
+
+
+def price_ties(
+    profile_of: cython.const[cython.longlong][::1],
+    profile_ptr: cython.const[cython.longlong][::1],
+    profile_set: cython.const[cython.longlong][::1],
+    profile_price: cython.const[cython.double][::1],
+    partner_ptr: cython.const[cython.longlong][::1],
+    partners: cython.const[cython.longlong][::1],
+    partner_price: cython.const[cython.double][::1],
+    member_ptr: cython.const[cython.longlong][::1],
+    members: cython.const[cython.longlong][::1],
+    group_ptr: cython.const[cython.longlong][::1],
+    groups: cython.const[cython.longlong][::1],
+    table_of: cython.const[cython.longlong][::1],
+    tables: cython.longlong[:, ::1],
+    labels: cython.const[cython.int][::1],
+    prices: cython.double[::1],
+) -> cython.double:
+    """Sum over units of the prices they pay where they are: each tie counts twice, once from either end.
+
+    Arguments as in `assign_tied`, every unit assigned; reads all but `prices` (work space); `tables` are restored.
+    """
+    unit: cython.longlong
+    entry: cython.Py_ssize_t
+    cluster: cython.Py_ssize_t
+    profile: cython.longlong
+    total: cython.double = 0.0
+    with cython.nogil:
+        for unit in range(labels.shape[0]):
+            cluster = labels[unit]
+            profile = profile_of[unit]
+            prices[cluster] = 0.0
+            _count(-1, unit, cluster, group_ptr, groups, table_of, tables)
+            for entry in range(profile_ptr[profile], profile_ptr[profile + 1]):
+                _add_set(
+                    prices,
+                    profile_price[entry],
+                    profile_set[entry],
+                    unit,
+                    table_of,
+                    tables,
+                    member_ptr,
+                    members,
+                    labels,
+                )
+            _count(1, unit, cluster, group_ptr, groups, table_of, tables)
+            for entry in range(partner_ptr[unit], partner_ptr[unit + 1]):
+                if labels[partners[entry]] == cluster:
+                    prices[cluster] += partner_price[entry]
+            total += prices[cluster]
+    return total

@@ -1,0 +1,8 @@
+"""Relatives of k-means."""
+
+from clew.partitional._constrained_kmeans import ConstrainedKMeans
+from clew.partitional._cop_kmeans import COPKMeans
+from clew.partitional._pck_means import PCKMeans
+from clew.partitional._seeded_kmeans import SeededKMeans
+
+__all__ = ["COPKMeans", "ConstrainedKMeans", "PCKMeans", "SeededKMeans"]

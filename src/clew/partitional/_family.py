@@ -1,0 +1,119 @@
+"""What the k-means relatives share: restarts, learned attributes, `predict` and `transform`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import cosine_distances, euclidean_distances
+from sklearn.utils.validation import check_is_fitted
+
+from clew._base import WeightedClusterer
+from clew._validation import NONE, RANDOM_STATE, Allowed, array_like, check_rows, integer, number, words
+from clew.constraints import Closure, Constraints
+from clew.partitional._lloyd import FloatArray, Problem, Solution, nearest, row_costs
+from clew.partitional._seeding import Start, cluster_labels, initial_centers
+
+COMMON_PARAMETERS: dict[str, Allowed] = {
+    "n_clusters": integer(1),
+    "init": words("neighbourhoods", "k-means++") | array_like(),
+    "leftover": words("k-means++", "mean"),
+    "n_init": integer(1),
+    "max_iter": integer(1),
+    "tol": number(0),
+    "metric": words("euclidean", "cosine"),
+    "random_state": RANDOM_STATE,
+    "n_jobs": integer(-64) | NONE,
+}
+
+
+class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedClusterer):  # type: ignore[misc]
+    """Base of the k-means relatives; each supplies `_solve`."""
+
+    init: Any
+    leftover: str
+    n_init: int
+    max_iter: int
+    tol: float
+    metric: str
+    n_jobs: int | None
+    cluster_centers_: npt.NDArray[Any]
+
+    def _solve(
+        self,
+        problem: Problem,
+        constraints: Constraints,
+        closed: Closure,
+        start: Start,
+        rng: np.random.Generator,
+    ) -> Solution:
+        """Run the method from one start."""
+        raise NotImplementedError  # pragma: no cover
+
+    def _fit(
+        self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator
+    ) -> npt.NDArray[Any]:
+        problem = Problem.prepare(X, weights, self.metric, self.n_jobs)
+        closed = constraints.closure()
+        clusters = cluster_labels(closed, self.n_clusters)
+        best: Solution | None = None
+        for _ in range(self.n_init if isinstance(self.init, str) else 1):
+            start = initial_centers(problem, closed, clusters, self.init, self.leftover, rng)
+            found = self._solve(problem, constraints, closed, start, rng)
+            if best is None or found.objective < best.objective:
+                best = found
+        assert best is not None
+        if not best.converged:
+            warnings.warn(
+                f"{type(self).__name__} stopped at max_iter={self.max_iter} with centre shift {best.shift:.1g} > "
+                f"tol={self.tol:g}. Raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        price = best.objective - best.inertia
+        # The rounds add up scores in an expanded form; the result is stated from the distances themselves.
+        self.inertia_ = float(row_costs(problem, best.centers, best.labels) @ problem.row_weights)
+        self.objective_ = self.inertia_ + price
+        self.objective_history_ = np.array([*best.history[:-1], self.objective_])
+        self.n_iter_ = best.n_iter
+        self.cluster_centers_ = problem.restored(best.centers)
+        self.cluster_labels_ = clusters
+        self.cluster_sizes_ = np.bincount(best.labels, minlength=self.n_clusters)
+        return self._named(best.labels)
+
+    def _named(self, labels: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+        clusters = self.cluster_labels_
+        small = clusters.max(initial=0) <= np.iinfo(np.int32).max
+        return clusters[labels].astype(np.int32) if small else clusters[labels]
+
+    def _check_new_rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return check_rows(self, X, reset=False, accept_sparse=self._capabilities.sparse)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The label of the nearest centre of each row; constraints play no part.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        """
+        problem = Problem.prepare(self._check_new_rows(X), np.empty(0), self.metric, self.n_jobs)
+        return self._named(nearest(problem, self.cluster_centers_ - problem.shift))
+
+    def transform(self, X: Any) -> npt.NDArray[Any]:
+        """Distance of each row to every centre (one minus cosine for ``metric="cosine"``).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        """
+        distances = cosine_distances if self.metric == "cosine" else euclidean_distances
+        return np.asarray(distances(self._check_new_rows(X), self.cluster_centers_))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)

@@ -1,0 +1,248 @@
+"""K-means in which broken pairs have a price.
+
+Basu, Banerjee and Mooney 2004 (`basu2004`), Eq. 2.1 and Figure 1; survey section 3.2.1, Algorithm 8.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from clew._base import Capabilities
+from clew._validation import BOOLEAN, Allowed, number, words
+from clew.constraints import Closure, Constraints
+from clew.exceptions import InfeasibleConstraintsError, WorkLimitError
+from clew.partitional._cop_kmeans import hard_policy
+from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
+from clew.partitional._lloyd import FloatArray, IntArray, Labels, Problem, Solution, Units, lloyd
+from clew.partitional._seeding import Start
+from clew.partitional._ties import TiedAssignment, priced_ties
+
+# Steps spent on a labelling without violations to start from; without one the greedy start is used.
+_START_WORK = 20_000_000
+
+
+class PCKMeans(KMeansFamily):
+    r"""K-means in which every broken pair has a price.
+
+    A row goes to its nearest centre unless the pairs this breaks cost more than the detour. Use it when some constraints
+    may be wrong; when all must hold, see `COPKMeans`.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    init : {"neighbourhoods", "k-means++"} or array of shape (n_clusters, n_features), default="neighbourhoods"
+        Where centres start. Neighbourhoods are the known classes and the components of must-linked rows, the largest
+        first; then a row that is cannot-linked to all of them, if there is one; the leftover as `leftover` says.
+    leftover : {"k-means++", "mean"}, default="k-means++"
+        How centres without a neighbourhood start: by k-means++, or near the global mean as in the paper.
+    n_init : int, default=1
+        Number of starts; the result with the lowest objective is kept.
+    max_iter : int, default=300
+        Most rounds of one start.
+    tol : float, default=1e-4
+        Stop when the centres move less than this, squared, in units of the mean variance of the columns.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        Squared distance to the centre, or one minus the cosine (spherical k-means).
+    random_state : int, Generator, RandomState or None
+    n_jobs : int or None
+        Threads (None: one, -1: all). Results do not depend on it.
+    penalty : float or "auto", default="auto"
+        Price of one broken pair, times its confidence, in the unit of `inertia_`. "auto" is the mean cost of a row with
+        the global centre as its own. 0 is `SeededKMeans`; a huge price makes every pair hold that can.
+    entailed : bool, default=True
+        Whether pairs that follow from certain ones (confidence 1) are priced like given ones. False for noisy knowledge:
+        one wrong must-link then costs one price, not that of every pair it entails.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row; known classes keep their numbers.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+    cluster_labels_ : ndarray of shape (n_clusters,)
+        The label that stands for each row of `cluster_centers_`.
+    cluster_sizes_ : ndarray of shape (n_clusters,)
+    inertia_ : float
+        Weighted sum of the rows' squared distances (or one minus cosine) to their centres.
+    penalty_ : float
+        The price used.
+    objective_ : float
+        J below: `inertia_` plus the price of what is broken.
+    objective_history_ : ndarray
+        J after each assignment; it never rises.
+    n_iter_ : int
+    violated_must_link_, violated_cannot_link_ : ndarray of shape (n_violated, 2)
+
+    Notes
+    -----
+    Constraints: all soft. Minimises
+
+    .. math:: J = \\sum_i \\lVert x_i - c_{z_i} \\rVert^2
+              + \\lambda \\Big( \\sum_{ML} w_{ij} [z_i \\neq z_j] + \\sum_{CL} w_{ij} [z_i = z_j] \\Big)
+
+    over given and, with `entailed`, entailed pairs, each once; w is the confidence. This is twice Eq. 2.1 of [1]_, so
+    the paper's weight of 1 on Iris is ``penalty=2``; for ``metric="cosine"`` a row costs one minus its cosine, which is
+    Eq. 2.1 itself, and the paper's 0.001 for text is ``penalty=0.001``. Entailed pairs are priced by counting rows per
+    component and cluster, never expanded. A pair that is not certain is priced alone and entails nothing; a given
+    cannot-link inside a component contradicts it and is priced alone too.
+
+    J never rises; the result is a local optimum in which no single row can move to a cheaper cluster.
+    Time O(t (n k d + m k)) for t rounds and m pairs; memory O(n + k d + m) beyond a copy of X.
+    Departs from [1]_: if the first greedy pass breaks pairs, a labelling that breaks none is sought as well and the
+    cheaper one starts; the default start of clusters without neighbourhoods is k-means++; an empty cluster restarts at
+    the row farthest from its centre.
+
+    References
+    ----------
+    .. [1] S. Basu, A. Banerjee, R. J. Mooney (2004). "Active semi-supervision for pairwise constrained clustering."
+       SDM. Eq. (2.1), Figure 1.
+
+    Examples
+    --------
+    >>> from clew import PCKMeans
+    >>> model = PCKMeans(n_clusters=2, random_state=0)
+    >>> model.fit([[0.0], [1.0], [8.0], [9.0]], constraints={"cannot_link": [(0, 3)]}).labels_
+    array([0, 0, 1, 1], dtype=int32)
+    """
+
+    _capabilities = Capabilities(
+        labels="soft",
+        must_link="soft",
+        cannot_link="soft",
+        sample_weight=True,
+        sparse=True,
+        predicts=True,
+        monotone=True,
+    )
+    _parameters: ClassVar[dict[str, Allowed]] = {
+        **COMMON_PARAMETERS,
+        "penalty": words("auto") | number(0),
+        "entailed": BOOLEAN,
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "neighbourhoods",
+        leftover: str = "k-means++",
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        metric: str = "euclidean",
+        penalty: float | str = "auto",
+        entailed: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.leftover = leftover
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.metric = metric
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.penalty = penalty
+        self.entailed = entailed
+
+    @classmethod
+    def _examples(cls) -> list[PCKMeans]:
+        return [
+            cls(n_clusters=3, random_state=0),
+            cls(n_clusters=3, entailed=False, metric="cosine", random_state=0),
+        ]
+
+    def _solve(
+        self,
+        problem: Problem,
+        constraints: Constraints,
+        closed: Closure,
+        start: Start,
+        rng: np.random.Generator,
+    ) -> Solution:
+        self.penalty_ = mean_cost(problem) if isinstance(self.penalty, str) else float(self.penalty)
+        return pck_means(
+            problem,
+            constraints,
+            start,
+            rng,
+            self.penalty_,
+            entailed=self.entailed,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+
+
+def mean_cost(problem: Problem) -> float:
+    """What a row costs on average when the global centre is its own."""
+    weights = problem.row_weights / problem.row_weights.sum()
+    mean = np.asarray(problem.X.T @ weights, dtype=np.float64).ravel()
+    if problem.metric == "cosine":
+        return max(1.0 - float(np.linalg.norm(mean)), 0.0)
+    return max(problem.constant / float(problem.row_weights.sum()) - float(mean @ mean), 0.0)
+
+
+def pck_means(
+    problem: Problem,
+    constraints: Constraints,
+    start: Start,
+    rng: np.random.Generator,
+    penalty: float,
+    *,
+    entailed: bool,
+    max_iter: int,
+    tol: float,
+) -> Solution:
+    """Rows that constraints name move one at a time, in seeded random order, to where they cost least."""
+    rows, ties = priced_ties(constraints, penalty, entailed=entailed)
+    units = Units.contract(problem, rows, np.arange(len(rows)), len(rows))
+    policy = _PricedPolicy(TiedAssignment(ties, len(start.centers)), constraints, rng)
+    return lloyd(problem, units, policy, start.centers, max_iter=max_iter, tol=tol)
+
+
+class _PricedPolicy:
+    """Each row goes to the cluster where its distance plus the price of what it breaks is lowest."""
+
+    def __init__(self, state: TiedAssignment, constraints: Constraints, rng: np.random.Generator) -> None:
+        self._state, self._constraints, self._rng = state, constraints, rng
+
+    def assign(
+        self, problem: Problem, units: Units, centers: FloatArray, labels: Labels
+    ) -> tuple[float, float]:
+        first = len(labels) > 0 and labels[0] < 0
+        score, _ = self._state.sweep(problem, units, centers, self._rng.permutation(len(units)), labels)
+        price = self._state.price(labels)
+        if first and price > 0:
+            score, price = self._better_start(problem, units, centers, labels, score, price)
+        return score, price
+
+    def _better_start(
+        self, problem: Problem, units: Units, centers: FloatArray, labels: Labels, score: float, price: float
+    ) -> tuple[float, float]:
+        """Take a labelling that breaks no certain pair instead, if there is one and it is cheaper."""
+        certain = self._constraints.at_least(1.0)
+        closed = certain.closure()
+        if closed.contradictory:
+            return score, price
+        pins: IntArray = np.full(closed.n_components, -1)
+        policy, blocks = hard_policy(problem, certain, closed, len(centers), self._rng, _START_WORK, pins)
+        block_labels = np.full(len(blocks), -1, dtype=np.int32)
+        try:
+            policy.assign(problem, blocks, centers, block_labels)
+        except (InfeasibleConstraintsError, WorkLimitError):
+            return score, price
+        by_row = np.full(problem.n_rows, -1, dtype=np.int32)
+        by_row[blocks.rows] = block_labels[blocks.unit_of]
+        candidate = np.where(by_row[units.rows] >= 0, by_row[units.rows], labels)
+        self._state.load(candidate)
+        candidate_score, candidate_price = (
+            units.cost(problem, centers, candidate),
+            self._state.price(candidate),
+        )
+        if candidate_score + candidate_price < score + price:
+            labels[:] = candidate
+            return candidate_score, candidate_price
+        self._state.load(labels)
+        return score, price

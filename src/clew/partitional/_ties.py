@@ -1,0 +1,306 @@
+"""Prices between units: what the compiled assignment reads.
+
+A *set* of units (a component, a cannot-group) prices every unit of it that shares a cluster, a negative price attracts.
+Sets are never expanded to pairs: those with more units than clusters keep a count per cluster, smaller ones are walked,
+so memory stays linear. A *profile* lists the sets that a unit heeds; units of one component share theirs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.constraints import Closure, Constraints
+from clew.constraints._arrays import group_columns, links_within
+from clew.kernels.assign import assign_tied, price_ties
+from clew.partitional._lloyd import FloatArray, IntArray, Labels, Problem, Units
+from clew.solvers.coloring import compress
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Ties:
+    """Who heeds whom, and at what price; see `clew.kernels.assign.assign_tied` for the arrays."""
+
+    pinned: Labels
+    profile_of: IntArray
+    profile_ptr: IntArray
+    profile_set: IntArray
+    profile_price: FloatArray
+    partner_ptr: IntArray
+    partners: IntArray
+    partner_price: FloatArray
+    member_ptr: IntArray
+    members: IntArray
+    group_ptr: IntArray
+    groups: IntArray
+    constant: float = 0.0  # what attraction costs when nobody is together
+
+    @classmethod
+    def build(
+        cls,
+        n_units: int,
+        *,
+        pinned: Labels | None = None,
+        membership: tuple[IntArray, IntArray] = (_NONE, _NONE),
+        profile_of: IntArray | None = None,
+        profiles: tuple[IntArray, IntArray, FloatArray] = (_NONE, _NONE, np.empty(0)),
+        pairs: tuple[IntArray, FloatArray] = (np.empty((0, 2), dtype=np.int64), np.empty(0)),
+        constant: float = 0.0,
+    ) -> Ties:
+        """Compress memberships (unit, set), profiles (profile, set, price) and single pairs with their prices."""
+        unit, group = membership
+        n_sets = int(group.max(initial=-1)) + 1
+        member_ptr, members = compress(group, unit, n_sets)
+        group_ptr, groups = compress(unit, group, n_units)
+        profile, heeded, price = profiles
+        profile_of = np.zeros(n_units, dtype=np.int64) if profile_of is None else profile_of
+        n_profiles = max(int(profile.max(initial=-1)), int(profile_of.max(initial=-1))) + 1
+        profile_ptr, order = compress(profile, np.arange(len(profile)), n_profiles)
+        rows, prices = pairs
+        ends, others = np.concatenate([rows[:, 0], rows[:, 1]]), np.concatenate([rows[:, 1], rows[:, 0]])
+        partner_ptr, partner_order = compress(ends, np.arange(len(ends)), n_units)
+        return cls(
+            np.full(n_units, -1, dtype=np.int32) if pinned is None else pinned,
+            profile_of,
+            profile_ptr,
+            np.ascontiguousarray(heeded[order]),
+            np.ascontiguousarray(price[order]),
+            partner_ptr,
+            np.ascontiguousarray(others[partner_order]),
+            np.ascontiguousarray(np.concatenate([prices, prices])[partner_order]),
+            member_ptr,
+            members,
+            group_ptr,
+            groups,
+            constant,
+        )
+
+
+class TiedAssignment:
+    """The state of one run: labels of units and the counts of large sets, kept in step by the kernel."""
+
+    def __init__(self, ties: Ties, n_clusters: int) -> None:
+        large = np.diff(ties.member_ptr) > n_clusters
+        self._ties = ties
+        self._arrays = (
+            ties.profile_of, ties.profile_ptr, ties.profile_set, ties.profile_price, ties.partner_ptr, ties.partners,
+            ties.partner_price, ties.member_ptr, ties.members, ties.group_ptr, ties.groups,
+            np.where(large, np.cumsum(large) - 1, -1),
+        )  # fmt: skip
+        self._tables = np.zeros((int(large.sum()), n_clusters), dtype=np.int64)
+        self._prices = np.empty(n_clusters)
+
+    def load(self, labels: Labels) -> None:
+        """Count the large sets anew for a labelling that was not made here."""
+        self._tables[:] = 0
+        ties, table_of = self._ties, self._arrays[-1]
+        group = np.repeat(np.arange(len(ties.member_ptr) - 1), np.diff(ties.member_ptr))
+        counted = (table_of[group] >= 0) & (labels[ties.members] >= 0)
+        np.add.at(self._tables, (table_of[group[counted]], labels[ties.members[counted]]), 1)
+
+    def sweep(
+        self, problem: Problem, units: Units, centers: FloatArray, order: IntArray, labels: Labels
+    ) -> tuple[float, bool]:
+        """Visit all units once; return their weighted score and whether every one found a cluster."""
+        total = 0.0
+        for chosen, costs in units.costs(problem, centers, order):
+            stuck = assign_tied(
+                np.ascontiguousarray(chosen),
+                costs,
+                self._ties.pinned,
+                *self._arrays,
+                self._tables,
+                labels,
+                self._prices,
+            )
+            if stuck >= 0:
+                return total, False
+            total += float(costs[np.arange(len(chosen)), labels[chosen]].sum())
+        return total, True
+
+    def price(self, labels: Labels) -> float:
+        """The price of what a labelling breaks."""
+        return self._ties.constant + price_ties(*self._arrays, self._tables, labels, self._prices) / 2
+
+
+def component_units(
+    problem: Problem, closed: Closure, chosen: npt.NDArray[np.bool_]
+) -> tuple[Units, IntArray]:
+    """The chosen components, contracted; and for each component its unit (-1: not chosen)."""
+    unit_of_component = np.where(chosen, np.cumsum(chosen) - 1, -1)
+    unit_of_row = unit_of_component[closed.component_of]
+    rows = np.flatnonzero(unit_of_row >= 0)
+    return Units.contract(problem, rows, unit_of_row[rows], int(chosen.sum())), unit_of_component
+
+
+def hard_ties(closed: Closure, unit_of_component: IntArray, pinned: Labels) -> Ties:
+    """Components that may never meet: every price is infinite."""
+    graph = closed.graph
+    source = np.repeat(np.arange(graph.n_vertices), np.diff(graph.edge_ptr))
+    once = source < graph.edges
+    pairs = unit_of_component[np.column_stack([source[once], graph.edges[once]])]
+    clique_of = np.repeat(np.arange(len(graph.member_ptr) - 1), np.diff(graph.member_ptr))
+    units = unit_of_component[graph.members]
+    return Ties.build(
+        len(pinned),
+        pinned=pinned,
+        membership=(units, clique_of),
+        profile_of=np.arange(len(pinned)),
+        profiles=(units, clique_of, np.full(len(units), np.inf)),
+        pairs=(pairs, np.full(len(pairs), np.inf)),
+    )
+
+
+def priced_ties(constraints: Constraints, penalty: float, *, entailed: bool) -> tuple[IntArray, Ties]:
+    """The rows that constraints name, and the prices between them.
+
+    With `entailed`, certain pairs (confidence 1) act with all that follows from them; pairs that are less sure are
+    priced on their own, at `penalty` times their confidence. Without it, only what was given is priced.
+    """
+    return _entailed_ties(constraints, penalty) if entailed else _given_ties(constraints, penalty)
+
+
+def _entailed_ties(constraints: Constraints, penalty: float) -> tuple[IntArray, Ties]:
+    certain = constraints.at_least(1.0)
+    closed = certain.closure()
+    graph = closed.graph
+    pairs, prices = _lone_pairs(constraints, closed, penalty)
+    row_is_unit = ((closed.sizes > 1) | closed.tied)[closed.component_of]
+    row_is_unit[pairs] = True
+    rows = np.flatnonzero(row_is_unit)
+    unit_of_row = np.cumsum(row_is_unit) - 1
+    component = closed.component_of[rows]
+
+    # Sets: every component first, by its number, then the cliques; a clique holds the rows of its components.
+    clique_of = np.repeat(np.arange(len(graph.member_ptr) - 1), np.diff(graph.member_ptr))
+    row_ptr, rows_by_component = closed.rows
+    repeats = closed.sizes[graph.members]
+    places = np.repeat(row_ptr[graph.members], repeats) + _running(repeats)
+    units = np.concatenate([np.arange(len(rows)), unit_of_row[rows_by_component[places]]])
+    sets = np.concatenate([component, np.repeat(clique_of, repeats) + closed.n_components])
+
+    # A clique counts the unit's own component too; the component's own entry takes that back.
+    n_cliques = np.diff(graph.clique_ptr)
+    joined = np.flatnonzero(closed.sizes > 1)
+    source = np.repeat(np.arange(graph.n_vertices), np.diff(graph.edge_ptr))
+    bare = ~_share_a_clique(closed, source, graph.edges)
+    profiles = (
+        np.concatenate([joined, source[bare], graph.members]),
+        np.concatenate([joined, graph.edges[bare], clique_of + closed.n_components]),
+        penalty
+        * np.concatenate([-1.0 - n_cliques[joined], np.ones(int(bare.sum())), np.ones(len(clique_of))]),
+    )
+    constant = penalty * float((closed.sizes * (closed.sizes - 1) // 2).sum()) - float(
+        np.minimum(prices, 0).sum()
+    )
+    ties = Ties.build(
+        len(rows),
+        membership=(units, sets),
+        profile_of=component,
+        profiles=profiles,
+        pairs=(unit_of_row[pairs], prices),
+        constant=constant,
+    )
+    return rows, ties
+
+
+def _given_ties(constraints: Constraints, penalty: float) -> tuple[IntArray, Ties]:
+    """Each given pair once, at its highest confidence; groups and classes through their counts."""
+    kinds = (
+        (constraints.must_link, constraints.must_link_confidence, -penalty),
+        (constraints.cannot_link, constraints.cannot_link_confidence, penalty),
+    )
+    once = [_once(pairs, confidence) for pairs, confidence, _ in kinds]
+    pairs = np.concatenate([rows for rows, _ in once])
+    prices = np.concatenate([sure * price for (_, sure), (_, _, price) in zip(once, kinds, strict=True)])
+    columns: list[tuple[IntArray, float]] = []
+    for groups, price in ((constraints.must_groups, -penalty), (constraints.cannot_groups, penalty)):
+        columns += [(column, price) for column in group_columns(groups)]
+    if constraints.labels is not None:
+        # Two labelled rows: apart costs one if the classes agree, together costs one if they differ.
+        columns += [(constraints.labels, -2 * penalty), (np.minimum(constraints.labels, 0), penalty)]
+    row_is_unit = np.zeros(constraints.n_rows, dtype=bool)
+    row_is_unit[pairs] = True
+    for column, _ in columns:
+        row_is_unit[column >= 0] = True
+    rows = np.flatnonzero(row_is_unit)
+    unit_of_row = np.cumsum(row_is_unit) - 1
+    units, sets, entry_prices = [_NONE], [_NONE], [np.empty(0)]
+    constant, n_sets = -float(np.minimum(prices, 0).sum()), 0
+    for column, price in columns:
+        grouped = np.flatnonzero(column >= 0)
+        values, numbers, sizes = np.unique(column[grouped], return_inverse=True, return_counts=True)
+        units.append(unit_of_row[grouped])
+        sets.append(numbers + n_sets)
+        entry_prices.append(np.full(len(grouped), price))
+        n_sets += len(values)
+        if price < 0:
+            constant += penalty * float((sizes * (sizes - 1) // 2).sum())
+    unit, group, price_of = np.concatenate(units), np.concatenate(sets), np.concatenate(entry_prices)
+    ties = Ties.build(
+        len(rows),
+        membership=(unit, group),
+        profile_of=np.arange(len(rows)),
+        profiles=(unit, group, price_of),
+        pairs=(unit_of_row[pairs], prices),
+        constant=constant,
+    )
+    return rows, ties
+
+
+def _lone_pairs(constraints: Constraints, closed: Closure, penalty: float) -> tuple[IntArray, FloatArray]:
+    """Pairs that the closure of the certain ones does not price: uncertain ones, and those that contradict it."""
+    must, must_sure = _once(constraints.must_link, constraints.must_link_confidence)
+    ends = closed.component_of[must]
+    new = ends[:, 0] != ends[:, 1]
+    must, must_sure = must[new], must_sure[new]
+    cannot, cannot_sure = _once(constraints.cannot_link, constraints.cannot_link_confidence)
+    ends = closed.component_of[cannot]
+    new = ~_apart(closed, ends[:, 0], ends[:, 1])
+    cannot, cannot_sure = cannot[new], cannot_sure[new]
+    against = [cannot]
+    for column in group_columns(constraints.cannot_groups):
+        against.append(
+            links_within(np.where(column >= 0, column * closed.n_components + closed.component_of, -1))
+        )
+    cannot_sure = np.concatenate([cannot_sure, np.ones(sum(map(len, against[1:])))])
+    return np.concatenate([must, *against]), penalty * np.concatenate([-must_sure, cannot_sure])
+
+
+def _apart(closed: Closure, first: IntArray, second: IntArray) -> npt.NDArray[np.bool_]:
+    """Whether two components are kept apart, by an edge or by a clique."""
+    graph, n = closed.graph, closed.n_components
+    source = np.repeat(np.arange(n), np.diff(graph.edge_ptr))
+    by_edge = np.isin(first * n + second, source * n + graph.edges)
+    return by_edge | _share_a_clique(closed, first, second)
+
+
+def _share_a_clique(closed: Closure, first: IntArray, second: IntArray) -> npt.NDArray[np.bool_]:
+    graph, n = closed.graph, closed.n_components
+    shared = np.zeros(len(first), dtype=bool)
+    if not len(graph.members):
+        return shared
+    repeats = np.diff(graph.clique_ptr)[first]
+    cliques = graph.cliques[np.repeat(graph.clique_ptr[first], repeats) + _running(repeats)]
+    clique_of = np.repeat(np.arange(len(graph.member_ptr) - 1), np.diff(graph.member_ptr))
+    hit = np.isin(cliques * n + np.repeat(second, repeats), clique_of * n + graph.members)
+    shared[np.repeat(np.arange(len(first)), repeats)[hit]] = True
+    return shared & (first != second)
+
+
+def _running(repeats: IntArray) -> IntArray:
+    """0, 1, …, r - 1 for each r, one after the other."""
+    ends = np.cumsum(repeats)
+    return np.arange(int(repeats.sum())) - np.repeat(ends - repeats, repeats)
+
+
+def _once(pairs: IntArray, confidence: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Each pair once, whatever its direction, at its highest confidence."""
+    order = np.argsort(-confidence, kind="stable")
+    ordered = np.sort(pairs[order], axis=1)
+    unique, first = np.unique(ordered, axis=0, return_index=True)
+    return unique, confidence[order][first]

@@ -1,0 +1,33 @@
+"""Run the command in this process, in a directory of its own."""
+
+import pytest
+from typer.testing import CliRunner
+
+from clew.cli._app import app
+
+
+@pytest.fixture
+def clew(tmp_path, monkeypatch):
+    """Type a command; the working directory is `tmp_path`, the terminal 80 columns wide."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("CLEW_DEBUG", raising=False)
+
+    def type_in(*words):
+        return CliRunner().invoke(app, [str(word) for word in words], prog_name="clew")
+
+    return type_in
+
+
+@pytest.fixture
+def blobs(tmp_path):
+    """Twelve rows in three tight groups of four, named a to l; answers that agree with them."""
+    corners = {"abcd": (0, 0), "efgh": (10, 0), "ijkl": (0, 10)}
+    lines = ["name,x,y"]
+    for names, (x, y) in corners.items():
+        lines += [f"{name},{x + place % 2},{y + place // 2}" for place, name in enumerate(names)]
+    (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "answers.csv").write_text(
+        "id_1,id_2,answer\na,b,same\ne,f,same\na,e,different\na,i,different\n"
+    )
+    return tmp_path

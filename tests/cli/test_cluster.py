@@ -1,0 +1,361 @@
+"""`clew cluster`: files in, labels out, one sentence for everything that goes wrong."""
+
+import csv
+import json
+import os
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import sparse
+
+from clew import PCKMeans, _registry
+from clew.datasets import read_table
+
+GROUPS = [set("abcd"), set("efgh"), set("ijkl")]
+
+
+def groups_in(path, key="name"):
+    found = {}
+    for record in csv.DictReader(path.read_text().splitlines()):
+        found.setdefault(record["cluster"], set()).add(record[key])
+    return sorted(found.values(), key=min)
+
+
+def test_labels_file_has_the_users_ids(clew, blobs):
+    result = clew("cluster", "data.csv", "--id", "name", "-k", 3, "-c", "answers.csv", "-o", "out.csv")
+    assert result.exit_code == 0, result.output
+    assert groups_in(blobs / "out.csv") == GROUPS
+    assert (blobs / "out.csv").read_text().startswith("name,cluster\na,")
+
+
+def test_summary_tells_sizes_pairs_and_file(clew, blobs):
+    result = clew("cluster", "data.csv", "--id", "name", "-k", 3, "-c", "answers.csv")
+    assert "12 rows in 3 clusters" in result.stdout
+    assert "0 of 2 violated" in result.stdout
+    assert "objective" in result.stdout
+    assert "data-labels.csv" in result.stdout
+    assert groups_in(blobs / "data-labels.csv") == GROUPS
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_without_ids_rows_are_numbered(clew, blobs):
+    (blobs / "answers.csv").write_text("id_1,id_2,answer\n0,1,must\n0,4,cannot\n")
+    result = clew(
+        "cluster", "data.csv", "--columns", "x,y", "-k", 3, "-c", "answers.csv", "-o", "out.csv", "-q"
+    )
+    assert result.exit_code == 0, result.output
+    assert result.output == ""
+    assert groups_in(blobs / "out.csv", "row")[0] == {"0", "1", "2", "3"}
+
+
+def test_json_is_one_object_on_stdout(clew, blobs):
+    result = clew("cluster", "data.csv", "--id", "name", "-k", 3, "-c", "answers.csv", "--json")
+    told = json.loads(result.stdout)
+    assert told["method"] == "pck-means"
+    assert told["parameters"]["random_state"] == 0
+    assert told["rows"] == 12
+    assert [cluster["rows"] for cluster in told["clusters"]] == [4, 4, 4]
+    assert told["violated"] == {"must_link": {"count": 0, "of": 2}, "cannot_link": {"count": 0, "of": 2}}
+    assert told["output"] == "data-labels.csv"
+    assert told["seconds"] >= 0
+
+
+def test_violated_pairs_are_named_in_the_users_ids(clew, blobs):
+    (blobs / "answers.csv").write_text("id_1,id_2,answer\na,l,same\na,b,different\n")
+    words = ("cluster", "data.csv", "--id", "name", "-k", 3, "-c", "answers.csv", "--penalty", 0)
+    told = json.loads(clew(*words, "--json").stdout)
+    assert told["violated_must_link"] == [["a", "l"]]
+    assert told["violated_cannot_link"] == [["a", "b"]]
+    assert "1 of 1 violated: a–l" in clew(*words).stdout
+
+
+def test_minus_sends_labels_to_stdout_and_the_summary_to_stderr(clew, blobs):
+    result = clew("cluster", "data.csv", "--id", "name", "-k", 3, "-o", "-")
+    assert result.stdout.splitlines()[0] == "name,cluster"
+    assert len(result.stdout.splitlines()) == 13
+    assert "12 rows in 3 clusters" in result.stderr
+    assert sorted(os.listdir(blobs)) == ["answers.csv", "data.csv"]
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "parquet", "jsonl"])
+def test_other_output_formats(clew, blobs, suffix):
+    assert clew("cluster", "data.csv", "--id", "name", "-k", 3, "-o", f"out.{suffix}").exit_code == 0
+    if suffix == "jsonl":
+        rows = [json.loads(line) for line in (blobs / "out.jsonl").read_text().splitlines()]
+        assert [row["name"] for row in rows] == list("abcdefghijkl")
+    else:
+        assert read_table(blobs / f"out.{suffix}").column("name").tolist() == list("abcdefghijkl")
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "sparse npz", "parquet of lists"])
+def test_other_input_formats(clew, blobs, kind):
+    X = read_table(blobs / "data.csv").matrix(["x", "y"])
+    path = blobs / ("in.npy" if kind == "npy" else "in.parquet" if "parquet" in kind else "in.npz")
+    if kind == "npy":
+        np.save(path, X)
+    elif kind == "npz":
+        np.savez(path, X=X, name=np.array(list("abcdefghijkl")))
+    elif kind == "sparse npz":
+        sparse.save_npz(path, sparse.csr_matrix(X))
+    else:
+        pl.DataFrame({"vector": X.tolist()}).write_parquet(path)
+    result = clew("cluster", path, "-k", 3, "-o", "out.csv")
+    assert result.exit_code == 0, result.output
+    assert [len(group) for group in groups_in(blobs / "out.csv", "row")] == [4, 4, 4]
+
+
+@pytest.mark.parametrize("how", ["standard", "minmax", "robust"])
+def test_scale_lets_small_columns_count(clew, tmp_path, how):
+    rng = np.random.default_rng(0)
+    small = np.repeat([0.0, 1.0], 10)
+    lines = [f"{rng.normal() * 1000},{value + rng.normal() * 0.01}" for value in small]
+    (tmp_path / "data.csv").write_text("big,small\n" + "\n".join(lines) + "\n")
+    clew("cluster", "data.csv", "-k", 2, "--scale", how, "--columns", "small,big", "--n-init", 10)
+    labels = read_table(tmp_path / "data-labels.csv").column("cluster")
+    plain = clew("cluster", "data.csv", "-k", 2, "-o", "plain.csv")
+    assert plain.exit_code == 0
+    agreement = max(np.mean(labels == small), np.mean(labels != small))
+    unscaled = read_table(tmp_path / "plain.csv").column("cluster")
+    assert agreement > max(np.mean(unscaled == small), np.mean(unscaled != small))
+
+
+def test_minmax_refuses_sparse(clew, tmp_path):
+    sparse.save_npz(tmp_path / "in.npz", sparse.eye(4, format="csr"))
+    result = clew("cluster", "in.npz", "-k", 2, "--scale", "minmax")
+    assert result.exit_code == 2
+    assert "--scale minmax would fill a sparse matrix" in result.stderr
+
+
+def test_known_labels_name_the_clusters(clew, blobs):
+    lines = (blobs / "data.csv").read_text().splitlines()
+    known = {1: "north", 2: "north", 5: "south"}
+    table = [lines[0] + ",class"] + [
+        f"{line},{known.get(place, '')}" for place, line in enumerate(lines[1:], 1)
+    ]
+    (blobs / "data.csv").write_text("\n".join(table) + "\n")
+    words = ("cluster", "data.csv", "--id", "name", "-k", 3, "--label-column", "class", "-o", "out.csv")
+    told = json.loads(clew(*words, "--json").stdout)
+    assert told["relabelled"] == {"count": 0, "of": 3, "rows": []}
+    assert [cluster["cluster"] for cluster in told["clusters"]] == ["north", "south", "new-1"]
+    assert groups_in(blobs / "out.csv") == GROUPS
+    assert "a,north" in (blobs / "out.csv").read_text()
+    assert "3 of 3 labelled rows kept theirs" in clew(*words).stdout
+
+
+def test_labels_and_pairs_together(clew, blobs):
+    lines = (blobs / "data.csv").read_text().splitlines()
+    table = [lines[0] + ",class"] + [
+        line + (",-1" if place else ",9") for place, line in enumerate(lines[1:])
+    ]
+    (blobs / "data.csv").write_text("\n".join(table) + "\n")
+    result = clew(
+        "cluster", "data.csv", "--id", "name", "-k", 3, "--label-column", "class", "-c", "answers.csv"
+    )
+    assert result.exit_code == 0, result.output
+    assert "a,9" in (blobs / "data-labels.csv").read_text()
+
+
+def test_parameters_of_the_method_are_flags(clew, blobs):
+    words = (
+        "--n-init",
+        2,
+        "--max-iter=7",
+        "--tol",
+        "1e-3",
+        "--init",
+        "k-means++",
+        "--penalty",
+        2,
+        "--no-entailed",
+    )
+    told = json.loads(clew("cluster", *words, "data.csv", "--columns", "x,y", "-k", 3, "--json").stdout)
+    expected = {"n_init": 2, "max_iter": 7, "tol": 1e-3, "init": "k-means++", "penalty": 2, "entailed": False}
+    assert {name: told["parameters"][name] for name in expected} == expected
+
+
+def test_flags_and_data_come_in_any_order(clew, blobs):
+    result = clew("cluster", "--no-entailed", "data.csv", "-k", 3, "--columns", "x,y", "--entailed", "--json")
+    assert json.loads(result.stdout)["parameters"]["entailed"] is True
+
+
+def test_same_command_same_labels(clew, blobs):
+    words = ("cluster", "data.csv", "--columns", "x,y", "-k", 5, "--init", "k-means++", "-o", "-", "-q")
+    assert clew(*words).stdout == clew(*words).stdout
+
+
+@pytest.mark.parametrize("name", sorted(_registry.by_method_name()))
+def test_every_method_has_its_command(clew, blobs, name):
+    result = clew("cluster", "data.csv", "--id", "name", "-k", 3, "-c", "answers.csv", "-m", name)
+    assert result.exit_code == 0, result.output
+    assert len(groups_in(blobs / "data-labels.csv")) == 3
+
+
+def test_id_like_column_gets_a_warning(clew, tmp_path):
+    (tmp_path / "data.csv").write_text("id,x\n1,0\n2,0\n3,9\n")
+    result = clew("cluster", "data.csv", "-k", 2)
+    assert result.exit_code == 0
+    assert 'warning: Column "id" is used as a measurement' in result.stderr
+    assert "warning" not in clew("cluster", "data.csv", "-k", 2, "--id", "id").stderr
+
+
+def test_many_clusters_are_cut_short(clew, tmp_path):
+    np.save(tmp_path / "data.npy", np.arange(40.0)[:, None])
+    result = clew("cluster", "data.npy", "-k", 20)
+    assert result.exit_code == 0, result.output
+    assert "others" in result.stdout
+
+
+BAD_COMMANDS = [
+    ("cluster missing.csv -k 3", "Cannot read missing.csv: No such file"),
+    ("cluster data.xlsx -k 3", "Cannot read data.xlsx"),
+    ("cluster data.csv -k 3", 'Column "name" of data.csv holds text ("a" in row 0)'),
+    ("cluster data.csv -k 3 --columns x,z", 'data.csv has no column "z"'),
+    ("cluster data.csv -k 3 --id nam", 'Did you mean "name"?'),
+    ("cluster data.csv --id x -k 3 --columns y", 'names two rows "0"'),
+    ("cluster data.csv --id name", "pck-means needs the number of clusters: add -k"),
+    ("cluster data.csv --id name -k 0", "n_clusters=0 in PCKMeans: expected an integer >= 1"),
+    ("cluster data.csv --id name -k 13", "n_clusters=13, but X has n_samples=12 rows"),
+    ("cluster data.csv --id name -k 3 -m pck-mean", "Did you mean pck-means?"),
+    ("cluster data.csv --id name -k 3 --penalti 2", "Did you mean --penalty?"),
+    ("cluster data.csv --id name -k 3 --constrains answers.csv", "Did you mean --constraints?"),
+    ("cluster data.csv --id name -k 3 --wibble 2", "pck-means takes --"),
+    ("cluster data.csv --id name -k 3 --penalty", "--penalty of pck-means needs a value"),
+    ("cluster data.csv --id name -k 3 --penalty -1", "penalty=-1 in PCKMeans"),
+    ("cluster data.csv --id name -k 3 --metric taxi", "metric='taxi' in PCKMeans"),
+    ("cluster data.csv more.csv --id name -k 3", "takes one data file (data.csv more.csv given)"),
+    ("cluster --n-init 2 -k 3", "takes one data file (none given)"),
+    ("cluster data.csv --id name -k 3 -o nowhere/out.csv", "the directory nowhere does not exist"),
+    ("cluster data.csv --id name -k 3 -o out.xlsx", "Cannot write out.xlsx"),
+    ("cluster data.csv --id name -k 3 -o data.csv", "-o data.csv would overwrite an input"),
+    ("cluster data.csv --id name -k 3 -c answers.csv -o answers.csv", "would overwrite an input"),
+    ("cluster data.csv --id name -k 3 --json -o -", "both want stdout"),
+    ("cluster data.csv --id name -k 3 -c missing.csv", "missing.csv: No such file"),
+    ("cluster data.csv --id name -k 3 --label-column blank", 'data.csv has no column "blank"'),
+]
+
+
+@pytest.mark.parametrize("line, sentence", BAD_COMMANDS)
+def test_bad_input_is_one_sentence_and_exit_2(clew, blobs, line, sentence):
+    before = sorted(os.listdir(blobs))
+    result = clew(*line.split())
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert sentence in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
+    assert sorted(os.listdir(blobs)) == before
+
+
+BAD_ANSWERS = [
+    ("id_1,id_2\na,b\n", "no column 'answer'"),
+    ("id_1,id_2,answer\na,b,same\na,c,perhaps\n", "answers.csv line 3: cannot read the answer 'perhaps'"),
+    ("id_1,id_2,answer\na,zebra,same\n", "line 2: id_2 'zebra' is not among the 12 row ids"),
+    ("id_1,id_2,answer\na,a,same\n", "line 2: pairs 'a' with itself"),
+    ("id_1,id_2,answer,confidence\na,b,same,1.5\n", "line 2: confidence is '1.5'"),
+    ("id_1,id_2,answer,confidence\na,b,same,0\n", "line 2: confidence is '0'"),
+]
+
+
+@pytest.mark.parametrize("content, sentence", BAD_ANSWERS)
+def test_bad_answers_are_named_with_their_line(clew, blobs, content, sentence):
+    (blobs / "answers.csv").write_text(content)
+    result = clew("cluster", "data.csv", "--id", "name", "-k", 3, "-c", "answers.csv")
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert not (blobs / "data-labels.csv").exists()
+
+
+@pytest.mark.parametrize("row, sentence", [("99", "99"), ("-1", "-1")])
+def test_row_numbers_outside_the_data(clew, blobs, row, sentence):
+    (blobs / "answers.csv").write_text(f"id_1,id_2,answer\n0,{row},same\n")
+    result = clew("cluster", "data.csv", "--columns", "x,y", "-k", 3, "-c", "answers.csv")
+    assert result.exit_code == 2
+    assert "line 2" in result.stderr
+    assert sentence in result.stderr
+
+
+@pytest.mark.parametrize(
+    "content, sentence",
+    [
+        ("name,x,y\na,1,\nb,2,3\n", 'Column "y" of data.csv has no value in row 0, id "a"'),
+        ("name,x,y\na,1,inf\nb,2,3\n", 'Column "y" of data.csv has an infinite value in row 0, id "a"'),
+        ("name,x,y\n", "data.csv has a header but no rows"),
+        ("", "data.csv is empty"),
+        ("name,x,y\na,1\n", "data.csv, line 2: 2 cells"),
+    ],
+)
+def test_bad_data_is_named_with_its_place(clew, blobs, content, sentence):
+    (blobs / "data.csv").write_text(content)
+    result = clew("cluster", "data.csv", "--id", "name", "-k", 1)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+
+
+def test_contradiction_is_exit_1_with_the_chain(clew, blobs):
+    (blobs / "answers.csv").write_text("id_1,id_2,answer\na,b,same\nb,c,same\na,c,different\n")
+    words = ("cluster", "data.csv", "--id", "name", "-k", 3, "-c", "answers.csv")
+    result = clew(*words, "-m", "copk-means")
+    assert result.exit_code == 1
+    assert "(a-b-c)" in result.stderr
+    assert not (blobs / "data-labels.csv").exists()
+    assert clew(*words).exit_code == 0
+
+
+def test_infeasible_is_exit_1_with_the_rows(clew, blobs):
+    pairs = [f"{first},{second},different" for first, second in ("ab", "ac", "bc")]
+    (blobs / "answers.csv").write_text("\n".join(["id_1,id_2,answer", *pairs]) + "\n")
+    result = clew("cluster", "data.csv", "--id", "name", "-k", 2, "-c", "answers.csv", "-m", "copk-means")
+    assert result.exit_code == 1
+    assert "Rows a, b and c" in result.stderr
+    assert not (blobs / "data-labels.csv").exists()
+
+
+def test_empty_answers_are_no_knowledge(clew, blobs):
+    (blobs / "answers.csv").write_text("id_1,id_2,answer\n")
+    result = clew("cluster", "data.csv", "--id", "name", "-k", 3, "-c", "answers.csv", "--init", "k-means++")
+    assert result.exit_code == 0, result.output
+
+
+def test_interrupted_fit_writes_nothing(clew, blobs, monkeypatch):
+    def interrupted(self, X, constraints=None):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PCKMeans, "fit", interrupted)
+    result = clew("cluster", "data.csv", "--id", "name", "-k", 3)
+    assert result.exit_code == 130
+    assert result.stderr == "stopped; nothing was written\n"
+    assert sorted(os.listdir(blobs)) == ["answers.csv", "data.csv"]
+
+
+def test_interrupted_writing_leaves_no_half_file(clew, blobs, monkeypatch):
+    (blobs / "out.csv").write_text("before\n")
+
+    def interrupted(stream, arrays, delimiter):
+        stream.write("name,clu")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("clew.datasets._write._write_delimited", interrupted)
+    result = clew("cluster", "data.csv", "--id", "name", "-k", 3, "-o", "out.csv")
+    assert result.exit_code == 130
+    assert result.stderr == "stopped; nothing was written\n"
+    assert (blobs / "out.csv").read_text() == "before\n"
+    assert sorted(os.listdir(blobs)) == ["answers.csv", "data.csv", "out.csv"]
+
+
+def test_interrupted_summary_admits_the_file(clew, blobs, monkeypatch):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("clew.cli._cluster.print_summary", interrupted)
+    result = clew("cluster", "data.csv", "--id", "name", "-k", 3, "-o", "out.csv")
+    assert result.exit_code == 130
+    assert result.stderr == "stopped; written: out.csv\n"
+
+
+def test_ids_that_look_like_formulas_are_guarded(clew, tmp_path):
+    (tmp_path / "data.csv").write_text("name,x\n=cmd(),0\n@b,1\n-5,9\n")
+    assert clew("cluster", "data.csv", "--id", "name", "-k", 2, "-o", "out.csv").exit_code == 0
+    assert [line.split(",")[0] for line in (tmp_path / "out.csv").read_text().splitlines()] == [
+        "name", "'=cmd()", "'@b", "-5",
+    ]  # fmt: skip
