@@ -73,9 +73,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         X = check_rows(self, X, reset=True, accept_sparse=self._capabilities.sparse)
         n_samples = X.shape[0]
         if self.n_clusters > n_samples:
-            raise DataError(
-                f"n_clusters={self.n_clusters}, but X has n_samples={n_samples} rows. Lower n_clusters."
-            )
+            raise DataError(f"n_clusters={self.n_clusters}, but X has n_samples={n_samples} rows. Lower n_clusters.")
         known = self._usable(Constraints.of(constraints, n_samples=n_samples))
         weights = check_weights(sample_weight, n_samples)
         self.labels_ = self._fit(X, known, weights, as_generator(self.random_state))
@@ -99,11 +97,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         write_state(path, type(self).__name__, self.get_params(deep=False), self._learned())
 
     def _learned(self) -> dict[str, Any]:
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if name.endswith("_") and not name.startswith("_")
-        }
+        return {name: value for name, value in vars(self).items() if name.endswith("_") and not name.startswith("_")}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

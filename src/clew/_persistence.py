@@ -19,9 +19,7 @@ FORMAT = 1
 _PLAIN = (bool, int, float, str, type(None))
 
 
-def write_state(
-    path: str | os.PathLike[str], name: str, params: dict[str, Any], learned: dict[str, Any]
-) -> None:
+def write_state(path: str | os.PathLike[str], name: str, params: dict[str, Any], learned: dict[str, Any]) -> None:
     """Write an estimator's class name, parameters and learned attributes; whole or not at all."""
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     document = {
@@ -53,9 +51,7 @@ def read_state(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[
         with zipfile.ZipFile(path) as archive:
             document = json.loads(archive.read("estimator.json"))
             if document["format"] > FORMAT:
-                raise FileError(
-                    f"{path} was written by clew {document['clew']}, which is newer. Update clew."
-                )
+                raise FileError(f"{path} was written by clew {document['clew']}, which is newer. Update clew.")
             arrays = {
                 entry.removesuffix(".npy"): np.load(io.BytesIO(archive.read(entry)), allow_pickle=False)
                 for entry in archive.namelist()
@@ -68,8 +64,7 @@ def read_state(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[
             raise
         raise FileError(f"{path} is not an estimator saved by clew.") from None
     params, learned = (
-        {key: _unpack(value, arrays) for key, value in document[part].items()}
-        for part in ("params", "learned")
+        {key: _unpack(value, arrays) for key, value in document[part].items()} for part in ("params", "learned")
     )
     return document["estimator"], params, learned
 

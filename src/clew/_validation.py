@@ -24,16 +24,18 @@ class Allowed:
     accepts: Callable[[Any], bool]
 
     def __or__(self, other: Allowed) -> Allowed:
-        return Allowed(
-            f"{self.what} or {other.what}", lambda value: self.accepts(value) or other.accepts(value)
-        )
+        return Allowed(f"{self.what} or {other.what}", lambda value: self.accepts(value) or other.accepts(value))
+
+
+def _is_a(kind: type, value: Any) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def integer(low: int) -> Allowed:
     """Whole numbers from `low` on."""
     return Allowed(
         f"an integer >= {low}",
-        lambda value: isinstance(value, Integral) and not isinstance(value, bool) and value >= low,
+        lambda value: _is_a(Integral, value) and value >= low,
     )
 
 
@@ -42,7 +44,7 @@ def number(low: float, high: float = np.inf) -> Allowed:
     what = f"a number >= {low:g}" if high == np.inf else f"a number from {low:g} to {high:g}"
     return Allowed(
         what,
-        lambda value: isinstance(value, Real) and not isinstance(value, bool) and low <= float(value) <= high,
+        lambda value: _is_a(Real, value) and low <= float(value) <= high,
     )
 
 
@@ -64,7 +66,7 @@ RANDOM_STATE = Allowed(
         value is None
         or isinstance(value, np.random.Generator | np.random.RandomState)
         or value is np.random
-        or (isinstance(value, Integral) and not isinstance(value, bool) and value >= 0)
+        or (_is_a(Integral, value) and value >= 0)
     ),
 )
 

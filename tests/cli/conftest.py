@@ -27,7 +27,5 @@ def blobs(tmp_path):
     for names, (x, y) in corners.items():
         lines += [f"{name},{x + place % 2},{y + place // 2}" for place, name in enumerate(names)]
     (tmp_path / "data.csv").write_text("\n".join(lines) + "\n")
-    (tmp_path / "answers.csv").write_text(
-        "id_1,id_2,answer\na,b,same\ne,f,same\na,e,different\na,i,different\n"
-    )
+    (tmp_path / "answers.csv").write_text("id_1,id_2,answer\na,b,same\ne,f,same\na,e,different\na,i,different\n")
     return tmp_path

@@ -41,9 +41,7 @@ def test_summary_tells_sizes_pairs_and_file(clew, blobs):
 
 def test_without_ids_rows_are_numbered(clew, blobs):
     (blobs / "answers.csv").write_text("id_1,id_2,answer\n0,1,must\n0,4,cannot\n")
-    result = clew(
-        "cluster", "data.csv", "--columns", "x,y", "-k", 3, "-c", "answers.csv", "-o", "out.csv", "-q"
-    )
+    result = clew("cluster", "data.csv", "--columns", "x,y", "-k", 3, "-c", "answers.csv", "-o", "out.csv", "-q")
     assert result.exit_code == 0, result.output
     assert result.output == ""
     assert groups_in(blobs / "out.csv", "row")[0] == {"0", "1", "2", "3"}
@@ -130,9 +128,7 @@ def test_minmax_refuses_sparse(clew, tmp_path):
 def test_known_labels_name_the_clusters(clew, blobs):
     lines = (blobs / "data.csv").read_text().splitlines()
     known = {1: "north", 2: "north", 5: "south"}
-    table = [lines[0] + ",class"] + [
-        f"{line},{known.get(place, '')}" for place, line in enumerate(lines[1:], 1)
-    ]
+    table = [lines[0] + ",class"] + [f"{line},{known.get(place, '')}" for place, line in enumerate(lines[1:], 1)]
     (blobs / "data.csv").write_text("\n".join(table) + "\n")
     words = ("cluster", "data.csv", "--id", "name", "-k", 3, "--label-column", "class", "-o", "out.csv")
     told = json.loads(clew(*words, "--json").stdout)
@@ -145,13 +141,9 @@ def test_known_labels_name_the_clusters(clew, blobs):
 
 def test_labels_and_pairs_together(clew, blobs):
     lines = (blobs / "data.csv").read_text().splitlines()
-    table = [lines[0] + ",class"] + [
-        line + (",-1" if place else ",9") for place, line in enumerate(lines[1:])
-    ]
+    table = [lines[0] + ",class"] + [line + (",-1" if place else ",9") for place, line in enumerate(lines[1:])]
     (blobs / "data.csv").write_text("\n".join(table) + "\n")
-    result = clew(
-        "cluster", "data.csv", "--id", "name", "-k", 3, "--label-column", "class", "-c", "answers.csv"
-    )
+    result = clew("cluster", "data.csv", "--id", "name", "-k", 3, "--label-column", "class", "-c", "answers.csv")
     assert result.exit_code == 0, result.output
     assert "a,9" in (blobs / "data-labels.csv").read_text()
 

@@ -33,9 +33,7 @@ def labels_of(n, n_values=4, lowest=0):
 
 
 def labellings(how_many, *, max_rows=9, n_values=4):
-    return st.integers(1, max_rows).flatmap(
-        lambda n: st.tuples(*(labels_of(n, n_values) for _ in range(how_many)))
-    )
+    return st.integers(1, max_rows).flatmap(lambda n: st.tuples(*(labels_of(n, n_values) for _ in range(how_many))))
 
 
 @st.composite
@@ -70,9 +68,7 @@ def test_pairwise_scores_leave_out_exactly_the_stated_pairs(case):
     labels_true, labels_pred, knowledge = case
     scores = pairwise_scores(labels_true, labels_pred, constraints_from(knowledge, len(labels_true)))
     left_out = reference.stated_pairs(**knowledge)
-    assert scores == pytest.approx(
-        reference.pairwise_scores(labels_true, labels_pred, left_out), abs=ROUNDING
-    )
+    assert scores == pytest.approx(reference.pairwise_scores(labels_true, labels_pred, left_out), abs=ROUNDING)
 
 
 @given(constrained_labellings())
@@ -94,9 +90,7 @@ def test_direction_order_and_repetition_of_pairs_do_not_matter(case, data):
         untidy[kind] = data.draw(st.permutations(turned))
     n = len(labels_true)
     tidy, untidy = constraints_from(knowledge, n), constraints_from(untidy, n)
-    assert pairwise_scores(labels_true, labels_pred, untidy) == pairwise_scores(
-        labels_true, labels_pred, tidy
-    )
+    assert pairwise_scores(labels_true, labels_pred, untidy) == pairwise_scores(labels_true, labels_pred, tidy)
     assert constraint_satisfaction(labels_pred, untidy) == constraint_satisfaction(labels_pred, tidy)
 
 

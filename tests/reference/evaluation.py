@@ -23,10 +23,7 @@ def ordered(pairs):
 def sharing(columns):
     """Pairs with one value, other than -1, in at least one of the columns."""
     return {
-        (i, j)
-        for column in columns
-        for i, j in row_pairs(len(column))
-        if column[i] == column[j] and column[i] != -1
+        (i, j) for column in columns for i, j in row_pairs(len(column)) if column[i] == column[j] and column[i] != -1
     }
 
 

@@ -102,9 +102,7 @@ def test_broken_csv_is_named_with_its_place(tmp_path, content, sentence):
 
 def test_text_column_is_named_with_a_value_and_the_remedy(tmp_path):
     table = table_of(tmp_path, "id,a,colour\nx,1,\ny,2,red\n", text=["id"])
-    with pytest.raises(
-        DataError, match=r'"colour" of .*data.csv holds text \("red" in row 1, id "y"\).*--columns'
-    ):
+    with pytest.raises(DataError, match=r'"colour" of .*data.csv holds text \("red" in row 1, id "y"\).*--columns'):
         table.matrix(id_column="id")
     assert_array_equal(table.matrix(["a"]), [[1.0], [2.0]])
 
@@ -144,9 +142,7 @@ def test_ids_are_whole_and_distinct(tmp_path, content, sentence):
 
 def test_unknown_column_suggests_the_nearest(tmp_path):
     table = table_of(tmp_path, "length,width\n1,2\n")
-    with pytest.raises(
-        ParameterError, match=r'no column "lenght". Did you mean "length".* It has length, width'
-    ):
+    with pytest.raises(ParameterError, match=r'no column "lenght". Did you mean "length".* It has length, width'):
         table.matrix(["lenght"])
     with pytest.raises(ParameterError, match='"width" is named twice'):
         table.matrix(["width", "length", "width"])
@@ -357,9 +353,7 @@ def test_formula_in_a_column_name_is_guarded(tmp_path):
     assert (tmp_path / "a.csv").read_text() == "'=id\nx\n"
 
 
-@pytest.mark.parametrize(
-    "interruption", [KeyboardInterrupt, OSError(28, "No space left on device"), RuntimeError]
-)
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, OSError(28, "No space left on device"), RuntimeError])
 def test_interrupted_writing_leaves_what_was_there(tmp_path, monkeypatch, interruption):
     path = tmp_path / "a.csv"
     path.write_text("before\n")

@@ -98,9 +98,7 @@ def test_pairwise_scores_where_a_denominator_is_zero(labels_true, labels_pred, e
 
 
 def test_pairwise_scores_when_every_pair_is_stated():
-    assert pairwise_scores([0, 0, 1], [0, 1, 1], Constraints.from_labels([0, 0, 1])) == PairwiseScores(
-        1, 1, 1
-    )
+    assert pairwise_scores([0, 0, 1], [0, 1, 1], Constraints.from_labels([0, 0, 1])) == PairwiseScores(1, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -112,9 +110,7 @@ def test_pairwise_scores_when_every_pair_is_stated():
         pytest.param({"must_groups": [4, 4, -1, 5]}, id="must-groups"),
         pytest.param({"cannot_groups": [4, 4, -1, 5]}, id="cannot-groups"),
         pytest.param({"cannot_groups": [[0, 9], [1, 9], [2, -1], [3, -1]]}, id="second-column"),
-        pytest.param(
-            {"must_link": [(0, 1)], "labels": [0, 0, -1, -1], "must_groups": [2, 2, -1, -1]}, id="thrice"
-        ),
+        pytest.param({"must_link": [(0, 1)], "labels": [0, 0, -1, -1], "must_groups": [2, 2, -1, -1]}, id="thrice"),
     ],
 )
 def test_each_kind_of_knowledge_leaves_out_its_pair_once(knowledge):
@@ -127,9 +123,7 @@ def test_each_kind_of_knowledge_leaves_out_its_pair_once(knowledge):
 def test_many_columns_that_repeat_one_another_are_counted_once():
     # Inclusion and exclusion over forty columns would not end; repeated and nested ones must be seen through.
     coarse, fine = [0, 0, 0, 0, 1, 1], [0, 0, 1, 1, 2, 2]
-    known = Constraints(
-        must_groups=np.transpose([coarse] * 20), cannot_groups=np.transpose([fine, coarse] * 10)
-    )
+    known = Constraints(must_groups=np.transpose([coarse] * 20), cannot_groups=np.transpose([fine, coarse] * 10))
     kept = constraint_satisfaction([0, 0, 0, 1, 1, 1], known)
     assert kept.must_groups == SatisfiedPairs(4, 7)
     assert kept.cannot_groups == SatisfiedPairs(3, 7)
@@ -141,9 +135,7 @@ def test_many_columns_that_repeat_one_another_are_counted_once():
 def test_constraints_come_in_every_form_that_fit_takes():
     labels_true, labels_pred = [0, 0, 0, 1], [0, 0, 1, 1]
     known = Constraints(labels=[0, 0, 0, -1])
-    assert pairwise_scores(labels_true, labels_pred, [0, 0, 0, -1]) == pairwise_scores(
-        labels_true, labels_pred, known
-    )
+    assert pairwise_scores(labels_true, labels_pred, [0, 0, 0, -1]) == pairwise_scores(labels_true, labels_pred, known)
     assert constraint_satisfaction(labels_pred, {"must_link": [(0, 2)]}).must_link == (0, 1)
 
 
@@ -157,9 +149,7 @@ def test_noise_is_alone_in_constraint_satisfaction(noise):
         cannot_groups=[0, 0, 1, 1],
     )
     kept = constraint_satisfaction([noise, noise, 3, 3], known)
-    assert (
-        kept.must_link == kept.cannot_link == kept.must_groups == kept.cannot_groups == SatisfiedPairs(1, 2)
-    )
+    assert kept.must_link == kept.cannot_link == kept.must_groups == kept.cannot_groups == SatisfiedPairs(1, 2)
     assert kept.labels == SatisfiedPairs(5, 6)
     assert kept.fraction == 9 / 14
 
@@ -261,9 +251,7 @@ def test_inputs_are_read_only_and_untouched():
         pytest.param([0.0, np.nan, 1.0], r"labels_pred\[1\] is nan: .* Leave out", id="nan"),
         pytest.param(["a", "b", None], r"labels_pred\[2\] is None", id="none"),
         pytest.param(np.array(["a", pd.NA, "b"], dtype=object), r"labels_pred\[1\] is <NA>", id="pandas-na"),
-        pytest.param(
-            np.array([{}, 1, 2], dtype=object), r"labels_pred\[0\] is \{\}, which cannot", id="unhashable"
-        ),
+        pytest.param(np.array([{}, 1, 2], dtype=object), r"labels_pred\[0\] is \{\}, which cannot", id="unhashable"),
     ],
 )
 def test_bad_labels_are_refused_with_the_place_and_the_remedy(score, labels_pred, message):

@@ -151,9 +151,7 @@ def cluster(
     """
     from clew.cli import _cluster
 
-    own_flags = [
-        flag for parameter in context.command.params for flag in parameter.opts if flag.startswith("--")
-    ]
+    own_flags = [flag for parameter in context.command.params for flag in parameter.opts if flag.startswith("--")]
     request = _cluster.Request(
         arguments=arguments,
         n_clusters=n_clusters,
@@ -177,9 +175,7 @@ def check(
     answers: Annotated[
         Path, typer.Argument(metavar="ANSWERS", help="A csv, tsv, jsonl or parquet file: id_1, id_2, answer.")
     ],
-    n_clusters: Annotated[
-        int, typer.Option("-k", "--n-clusters", help="Number of clusters.", show_default=False)
-    ],
+    n_clusters: Annotated[int, typer.Option("-k", "--n-clusters", help="Number of clusters.", show_default=False)],
     data: Annotated[
         Path | None,
         typer.Option(help="The table the answers are about.", show_default="just the rows they name"),

@@ -110,9 +110,7 @@ def _facts(result: dict[str, Any], source: str) -> list[tuple[str, str | Text]]:
         ("rows", f"{result['rows']:,}"),
     ]
     if "joined_groups" in result:
-        joined = _render.counted(
-            result["joined_groups"], "group of rows that belong", "groups of rows that belong"
-        )
+        joined = _render.counted(result["joined_groups"], "group of rows that belong", "groups of rows that belong")
         lines[-1] = ("rows", f"{result['rows']:,}, with {joined} together")
         implied = f"{result['implied_must_link']:,} same"
         if "implied_cannot_link" in result:
@@ -121,7 +119,5 @@ def _facts(result: dict[str, Any], source: str) -> list[tuple[str, str | Text]]:
     if "witness_sizes" in result:
         sizes = [f"{size:,}" for size in result["witness_sizes"][: _render.MOST_CLUSTERS]]
         more = len(result["witness_sizes"]) - len(sizes)
-        lines.append(
-            ("one way", f"clusters of {', '.join(sizes)}{f' and {more:,} more' if more else ''} rows")
-        )
+        lines.append(("one way", f"clusters of {', '.join(sizes)}{f' and {more:,} more' if more else ''} rows"))
     return lines

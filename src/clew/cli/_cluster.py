@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +76,12 @@ def run(request: Request, own_flags: Iterable[str]) -> None:
         estimator.fit(X, constraints=knowledge.constraints)
     elapsed = time.perf_counter() - started
 
-    names = cluster_names(knowledge.class_names, _n_clusters(estimator))
+    names = cluster_names(estimator, knowledge.class_names)
     rows = np.arange(table.n_rows) if ids is None else ids
     key = request.id_column if request.id_column not in (None, "cluster") else "row" if ids is None else "id"
-    clusters = (
-        estimator.labels_ if not knowledge.class_names else np.array([names[c] for c in estimator.labels_])
-    )
+    clusters = estimator.labels_
+    if knowledge.class_names:
+        clusters = np.array([names[label] for label in clusters.tolist()], dtype=object)
     write_table(sys.stdout if output is None else output, {str(key): rows, "cluster": clusters})
     if output is not None:
         _exits.written.append(output)
@@ -109,10 +109,6 @@ def _estimator(request: Request, own_flags: Iterable[str]) -> tuple[Any, Path]:
     elif request.n_clusters is not None:
         raise ParameterError(f"{request.method} finds the number of clusters itself: leave out -k.")
     return kind(**parameters), Path(words[0])
-
-
-def _n_clusters(estimator: Any) -> int:
-    return max(int(estimator.get_params().get("n_clusters", 0)), int(estimator.labels_.max(initial=-1)) + 1)
 
 
 def _output(request: Request, data: Path) -> Path | None:
@@ -149,18 +145,28 @@ def _knowledge(request: Request, table: Table, ids: NDArray[Any] | None) -> Know
         known = Constraints(labels=codes, n_samples=table.n_rows, ids=ids)
     if request.constraints is not None:
         pairs = Constraints.from_file(request.constraints, ids=ids, n_samples=table.n_rows)
+        if pairs.labels is not None and class_names:
+            raise ParameterError(
+                f"{request.constraints} numbers classes and --label-column {request.label_column} names them. "
+                "Give the classes in one place."
+            )
         known = pairs if known is None else known | pairs
     return Knowledge(known, class_names)
 
 
 def known_labels(table: Table, name: str) -> tuple[NDArray[np.int64], list[str]]:
-    """Number the classes of a column in sorted order; an empty cell or -1 is an unknown class."""
+    """Give the class of each row, -1 where the cell is empty or -1, and the names of the classes.
+
+    Classes that are whole numbers stay what they are and need no names; others are numbered in sorted order.
+    """
     words = [_word(value) for value in table.column(name).tolist()]
-    class_names = sorted({word for word in words if word}, key=lambda word: (len(word), word))
-    if not class_names:
-        raise ParameterError(f'Column "{name}" of {table.source} holds no label: every cell is empty or -1.')
-    code_of = {word: code for code, word in enumerate(class_names)} | {"": -1}
-    return np.array([code_of[word] for word in words], dtype=np.int64), class_names
+    classes = sorted(set(words) - {""})
+    if not classes:
+        raise ParameterError(f'Column "{name}" of {table.source} holds no class: each cell is empty or -1.')
+    if all(word.isdecimal() for word in classes):
+        return np.array([int(word or -1) for word in words], dtype=np.int64), []
+    code_of = {word: code for code, word in enumerate(classes)} | {"": -1}
+    return np.array([code_of[word] for word in words], dtype=np.int64), classes
 
 
 def _word(value: Any) -> str:
@@ -170,13 +176,16 @@ def _word(value: Any) -> str:
     return "" if word == "-1" else word
 
 
-def cluster_names(class_names: Sequence[str], n_clusters: int) -> list[str]:
-    """Name the clusters: the user's classes, then new-1, new-2, ...; by number if no classes are known."""
+def cluster_names(estimator: Any, class_names: Sequence[str]) -> dict[int, str]:
+    """Name the labels of all clusters: by class, then new-1, new-2, ...; by number if classes have no names."""
+    n_clusters = estimator.get_params(deep=False).get("n_clusters", 0)
+    labels = getattr(estimator, "cluster_labels_", np.arange(n_clusters))
+    labels = np.union1d(labels, estimator.labels_).tolist()
     if not class_names:
-        return [str(cluster) for cluster in range(n_clusters)]
-    taken = set(class_names)
-    fresh = (f"new-{place}" for place in count(1) if f"new-{place}" not in taken)
-    return [*class_names, *islice(fresh, max(n_clusters - len(class_names), 0))]
+        return {label: "noise" if label < 0 else str(label) for label in labels}
+    fresh = (name for place in count(1) if (name := f"new-{place}") not in class_names)
+    known = dict(enumerate(class_names)) | {-1: "noise"}
+    return {label: known.get(label) or next(fresh) for label in labels}
 
 
 def summary(
@@ -184,18 +193,18 @@ def summary(
     estimator: Any,
     knowledge: Knowledge,
     rows: NDArray[Any],
-    names: Sequence[str],
+    names: dict[int, str],
     elapsed: float,
     output: Path | None,
 ) -> dict[str, Any]:
     """Collect what `--json` prints and the terminal shows."""
     labels = estimator.labels_
-    sizes = np.bincount(labels[labels >= 0], minlength=len(names))
+    sizes = {label: int((labels == label).sum()) for label in names}
     result: dict[str, Any] = {
         "method": method,
         "parameters": estimator.get_params(deep=False),
         "rows": len(labels),
-        "clusters": [{"cluster": name, "rows": int(size)} for name, size in zip(names, sizes, strict=True)],
+        "clusters": [{"cluster": name, "rows": sizes[label]} for label, name in names.items()],
     }
     constraints = knowledge.constraints
     if constraints is not None:
@@ -223,27 +232,19 @@ def print_summary(result: dict[str, Any], console: Console) -> None:
     n_rows, n_clusters = result["rows"], len(clusters)
     heading = f"{_render.counted(n_rows, 'row')} in {_render.counted(n_clusters, 'cluster')}"
     console.print(f"[bold]{heading}[/bold] by {result['method']}")
-    console.print(
-        _render.sizes_table([entry["cluster"] for entry in clusters], [entry["rows"] for entry in clusters])
-    )
+    console.print(_render.sizes_table([entry["cluster"] for entry in clusters], [entry["rows"] for entry in clusters]))
     lines = []
     for kind, pairs in result.get("violated", {}).items():
         line = f"{pairs['count']:,} of {pairs['of']:,} violated"
         named = result.get(f"violated_{kind}", [])
-        lines.append(
-            (_KINDS[kind], f"{line}: {_render.pair_names(named)}" if named and pairs["count"] else line)
-        )
+        lines.append((_KINDS[kind], f"{line}: {_render.pair_names(named)}" if named and pairs["count"] else line))
     if "relabelled" in result:
         moved = result["relabelled"]
-        lines.append(
-            ("classes", f"{moved['of'] - moved['count']:,} of {moved['of']:,} labelled rows kept theirs")
-        )
+        lines.append(("classes", f"{moved['of'] - moved['count']:,} of {moved['of']:,} labelled rows kept theirs"))
     if "objective" in result:
         lines.append(("objective", _render.number(result["objective"])))
     if "rounds" in result:
-        lines.append(
-            ("time", f"{_render.seconds(result['seconds'])}, {_render.counted(result['rounds'], 'round')}")
-        )
+        lines.append(("time", f"{_render.seconds(result['seconds'])}, {_render.counted(result['rounds'], 'round')}"))
     if result["output"] is not None:
         lines.append(("written", result["output"]))
     console.print(_render.facts(lines))

@@ -97,9 +97,7 @@ def fit(
     return model, time.perf_counter() - started
 
 
-def simulate(
-    X: NDArray[np.float64], data: Dataset, plain: PCKMeans, n_answers: int, random_state: int
-) -> Constraints:
+def simulate(X: NDArray[np.float64], data: Dataset, plain: PCKMeans, n_answers: int, random_state: int) -> Constraints:
     """Answer questions from the classes: half about random pairs, half among the rows at a border."""
     distances = np.sort(plain.transform(X), axis=1)
     unsure = np.argsort(distances[:, 0] / distances[:, 1], kind="stable")[::-1][: round(UNSURE * len(X))]

@@ -55,12 +55,8 @@ def _list() -> None:
             _tick(can.sample_weight),
         )
     console.print(table)
-    console.print(
-        "hard: always kept or refused with the reason; soft: kept at a price; seeds: used to start from."
-    )
-    console.print(
-        "Parameters of one: [cyan]clew methods NAME[/cyan]. Use it: [cyan]clew cluster -m NAME[/cyan]."
-    )
+    console.print("hard: always kept or refused with the reason; soft: kept at a price; seeds: used to start from.")
+    console.print("Parameters of one: [cyan]clew methods NAME[/cyan]. Use it: [cyan]clew cluster -m NAME[/cyan].")
 
 
 def _explain(name: str, kind: Any) -> None:

@@ -43,9 +43,7 @@ def project(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     return left[:, :2] * values[:2] * signs, float((values[:2] ** 2).sum() / (values**2).sum())
 
 
-def draw(
-    path: Path, X: NDArray[np.float64], panels: Sequence[Panel], names: Sequence[str], title: str
-) -> None:
+def draw(path: Path, X: NDArray[np.float64], panels: Sequence[Panel], names: Sequence[str], title: str) -> None:
     """Save the panels side by side as a PNG.
 
     Raises
@@ -73,9 +71,7 @@ def draw(
         _draw_panel(axis, points, panel)
     axes[0].set_ylabel("second component", fontsize=9, color=FAINT)
     for axis in axes:
-        axis.set_xlabel(
-            f"first component (the two show {shown:.0%} of the variance)", fontsize=9, color=FAINT
-        )
+        axis.set_xlabel(f"first component (the two show {shown:.0%} of the variance)", fontsize=9, color=FAINT)
     figure.legend(
         handles=_legend(names, panels),
         loc="outside lower left",

@@ -80,9 +80,7 @@ def as_confidence(values: Any, name: str, n_pairs: int) -> FloatArray:
     if array.ndim == 0:
         array = np.full(n_pairs, float(array))
     if array.shape != (n_pairs,):
-        raise ConstraintError(
-            f"{name} has shape {array.shape}, but there are {n_pairs} pairs. Give one per pair."
-        )
+        raise ConstraintError(f"{name} has shape {array.shape}, but there are {n_pairs} pairs. Give one per pair.")
     wrong = ~((array > 0) & (array <= 1))
     if wrong.any():
         place = np.flatnonzero(wrong)[0]
@@ -111,14 +109,10 @@ def as_groups(values: Any, name: str) -> IntArray | None:
         return None
     array = as_integers(values, name)
     if array.ndim not in (1, 2):
-        raise ConstraintError(
-            f"{name} has shape {array.shape}: expected one group per row (or several columns)."
-        )
+        raise ConstraintError(f"{name} has shape {array.shape}: expected one group per row (or several columns).")
     if (array < -1).any():
         place = np.argwhere(array < -1)[0]
-        raise ConstraintError(
-            f"{name}{place.tolist()} is {array[tuple(place)]}: groups are 0 or above, -1 means free."
-        )
+        raise ConstraintError(f"{name}{place.tolist()} is {array[tuple(place)]}: groups are 0 or above, -1 means free.")
     return array.copy()
 
 
@@ -129,9 +123,7 @@ def as_soft_groups(values: Any) -> sparse.csr_array | None:
     try:
         matrix = sparse.csr_array(values, dtype=np.float64)
     except (ValueError, TypeError):
-        raise ConstraintError(
-            "soft_groups: expected a rows x groups matrix of strengths in [0, 1]."
-        ) from None
+        raise ConstraintError("soft_groups: expected a rows x groups matrix of strengths in [0, 1].") from None
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     wrong = ~((matrix.data >= 0) & (matrix.data <= 1))

@@ -52,7 +52,7 @@ def find_conflicts(constraints: Constraints, limit: int | None = None) -> list[C
     if not closed.contradictory:
         return []
     search = _ChainSearch(constraints)
-    found = []
+    found: list[Conflict] = []
     for first, second, source in _apart_in_one_component(constraints, closed.component_of):
         if limit is not None and len(found) == limit:
             break
@@ -62,9 +62,7 @@ def find_conflicts(constraints: Constraints, limit: int | None = None) -> list[C
     return found
 
 
-def _apart_in_one_component(
-    constraints: Constraints, component_of: IntArray
-) -> Iterator[tuple[int, int, str]]:
+def _apart_in_one_component(constraints: Constraints, component_of: IntArray) -> Iterator[tuple[int, int, str]]:
     pairs = component_of[constraints.cannot_link]
     for place in np.flatnonzero(pairs[:, 0] == pairs[:, 1]):
         first, second = constraints.cannot_link[place].tolist()
@@ -76,9 +74,7 @@ def _apart_in_one_component(
             yield first, second, "cannot_groups"
     if constraints.labels is not None:
         links = links_within(np.where(constraints.labels >= 0, component_of, -1))
-        for first, second in links[
-            constraints.labels[links[:, 0]] != constraints.labels[links[:, 1]]
-        ].tolist():
+        for first, second in links[constraints.labels[links[:, 0]] != constraints.labels[links[:, 1]]].tolist():
             yield first, second, "labels"
 
 

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from clew.constraints import _arrays, _feasibility, _restrict
 from clew.constraints._arrays import FloatArray, IntArray, frozen, group_columns
-from clew.constraints._closure import Closure, closure, component_numbers, must_links
+from clew.constraints._closure import Closure, closure, must_links
 from clew.constraints._conflicts import Conflict, find_conflicts
 from clew.constraints._feasibility import Feasibility
 from clew.constraints._files import write_records
@@ -109,9 +109,7 @@ class Constraints:
             row_lookup(self.ids)  # refuses repeated ids
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(
-            f"Constraints are immutable: {name} cannot be set. Build new ones, or join two with |."
-        )
+        raise AttributeError(f"Constraints are immutable: {name} cannot be set. Build new ones, or join two with |.")
 
     def _agreed_length(self, n_samples: int | None) -> int | None:
         lengths = {"n_samples": n_samples}
@@ -119,21 +117,16 @@ class Constraints:
             value = getattr(self, name)
             if value is not None:
                 lengths[name] = int(value.shape[0])
-        known = {name: length for name, length in lengths.items() if length is not None}
-        if len(set(known.values())) > 1:
-            (name, length), (other, different) = (
-                list(known.items())[0],
-                next(item for item in known.items() if item[1] != next(iter(known.values()))),
-            )
-            raise ConstraintError(
-                f"{name} is about {length} rows but {other} about {different}. They must agree."
-            )
-        length = next(iter(known.values()), None)
-        if length is not None and (
-            isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 0
-        ):
-            raise ConstraintError(f"n_samples={length!r}: expected the number of rows.")
-        return None if length is None else int(length)
+        known = [(name, length) for name, length in lengths.items() if length is not None]
+        if not known:
+            return None
+        name, agreed = known[0]
+        if isinstance(agreed, bool) or not isinstance(agreed, int | np.integer) or agreed < 0:
+            raise ConstraintError(f"n_samples={agreed!r}: expected the number of rows.")
+        for other, length in known[1:]:
+            if length != agreed:
+                raise ConstraintError(f"{name} is about {agreed} rows but {other} about {length}. They must agree.")
+        return int(agreed)
 
     def _check_range(self, there_are: str) -> None:
         if self.n_samples is None:
@@ -177,9 +170,7 @@ class Constraints:
         return cls(labels=y)
 
     @classmethod
-    def from_file(
-        cls, path: str | os.PathLike[str], *, ids: Any = None, n_samples: int | None = None
-    ) -> Constraints:
+    def from_file(cls, path: str | os.PathLike[str], *, ids: Any = None, n_samples: int | None = None) -> Constraints:
         """Read a csv, tsv, jsonl or parquet file with columns ``id_1, id_2, answer[, confidence, …]``.
 
         Without `ids`, the columns hold row positions. "unsure" states nothing and is passed over.
@@ -271,11 +262,7 @@ class Constraints:
     def describe_row(self, row: int) -> Any:
         """The user's id of a row, or its number where there are no ids."""
         return (
-            int(row)
-            if self.ids is None
-            else self.ids[row].item()
-            if hasattr(self.ids[row], "item")
-            else self.ids[row]
+            int(row) if self.ids is None else self.ids[row].item() if hasattr(self.ids[row], "item") else self.ids[row]
         )
 
     def restrict(self, rows: Any) -> Constraints:
@@ -288,9 +275,7 @@ class Constraints:
         return type(self)(**_restrict.restricted(self, np.atleast_1d(positions)))
 
     def __getitem__(self, rows: Any) -> Constraints:
-        if (
-            isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis
-        ):  # as scikit-learn slices arrays
+        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:  # as scikit-learn slices arrays
             rows = rows[0]
         return self.restrict(rows)
 
@@ -304,13 +289,9 @@ class Constraints:
             return NotImplemented
         n_samples = self.n_samples if self.n_samples is not None else other.n_samples
         if None not in (self.n_samples, other.n_samples) and self.n_samples != other.n_samples:
-            raise ConstraintError(
-                f"Constraints about {self.n_samples} rows cannot join {other.n_samples} rows."
-            )
+            raise ConstraintError(f"Constraints about {self.n_samples} rows cannot join {other.n_samples} rows.")
         if self.ids is not None and other.ids is not None and not np.array_equal(self.ids, other.ids):
-            raise ConstraintError(
-                "The two constraints name their rows differently. Build both with the same ids."
-            )
+            raise ConstraintError("The two constraints name their rows differently. Build both with the same ids.")
         return type(self)(
             **{
                 name: np.concatenate([getattr(self, name), getattr(other, name)])
@@ -417,9 +398,7 @@ class Constraints:
     @staticmethod
     def _alike(groups: IntArray, clusters: IntArray) -> IntArray:
         grouped = (groups >= 0) & (clusters >= 0)
-        return _arrays.links_within(
-            np.where(grouped, groups * (int(clusters.max(initial=0)) + 1) + clusters, -1)
-        )
+        return _arrays.links_within(np.where(grouped, groups * (int(clusters.max(initial=0)) + 1) + clusters, -1))
 
     # -- out -------------------------------------------------------------------------------------------------------
 
@@ -463,9 +442,7 @@ def _side_by_side(first: IntArray | None, second: IntArray | None) -> IntArray |
     return np.column_stack([first, second])
 
 
-def _joined_soft_groups(
-    first: sparse.csr_array | None, second: sparse.csr_array | None
-) -> sparse.csr_array | None:
+def _joined_soft_groups(first: sparse.csr_array | None, second: sparse.csr_array | None) -> sparse.csr_array | None:
     if first is None or second is None:
         return first if second is None else second
     return sparse.hstack([first, second], format="csr")

@@ -58,9 +58,7 @@ def check(constraints: Constraints, n_clusters: int, work_limit: int = WORK_LIMI
     found = color(closed.graph, int(n_clusters), work_limit=work_limit)
     if found.colors is not None:
         labels = found.colors[closed.component_of].astype(np.int64)
-        return Feasibility(
-            "feasible", f"A labelling with {n_clusters} clusters satisfies everything.", labels=labels
-        )
+        return Feasibility("feasible", f"A labelling with {n_clusters} clusters satisfies everything.", labels=labels)
     if found.proof is not None:
         rows = np.sort(closed.first_row[found.proof])
         return Feasibility("infeasible", proof_sentence(constraints, closed, found, n_clusters), rows=rows)

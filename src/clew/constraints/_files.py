@@ -6,13 +6,14 @@ import csv
 import json
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from clew.constraints._records import Records
 from clew.exceptions import FileError, MissingExtraError
 
+_Table = tuple[Mapping[str, Sequence[Any]], Callable[[int], str]]
 FORMATS = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
@@ -63,7 +64,7 @@ def _umask() -> int:
     return mask
 
 
-def _read_csv(path: Path) -> tuple[dict[str, Sequence[Any]], Callable[[int], str]]:
+def _read_csv(path: Path) -> _Table:
     with open(path, newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
         try:
@@ -86,7 +87,7 @@ def _read_csv(path: Path) -> tuple[dict[str, Sequence[Any]], Callable[[int], str
     return dict(zip(header, cells, strict=True)), lambda place: f"{path.name} line {lines[place]}"
 
 
-def _read_jsonl(path: Path) -> tuple[dict[str, Sequence[Any]], Callable[[int], str]]:
+def _read_jsonl(path: Path) -> _Table:
     objects, lines = [], []
     with open(path, encoding="utf-8-sig") as file:
         for number, text in enumerate(file, start=1):
@@ -100,14 +101,12 @@ def _read_jsonl(path: Path) -> tuple[dict[str, Sequence[Any]], Callable[[int], s
                 raise FileError(f"{path.name} line {number}: expected one JSON object a line.")
             objects.append(value)
             lines.append(number)
-    names = (
-        dict.fromkeys(name for value in objects for name in value) if objects else ["id_1", "id_2", "answer"]
-    )
+    names = dict.fromkeys(name for value in objects for name in value) if objects else ["id_1", "id_2", "answer"]
     columns = {name: [value.get(name) for value in objects] for name in names}
     return columns, lambda place: f"{path.name} line {lines[place]}"
 
 
-def _read_parquet(path: Path) -> tuple[dict[str, Sequence[Any]], Callable[[int], str]]:
+def _read_parquet(path: Path) -> _Table:
     parquet = _pyarrow("parquet")
     try:
         table = parquet.read_table(path)

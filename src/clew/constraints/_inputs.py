@@ -57,12 +57,7 @@ def arguments_from(given: Any, n_samples: int | None, ids: Any) -> dict[str, Any
     series = nw.from_native(given, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         given = series.to_numpy()
-    if (
-        isinstance(given, tuple)
-        and len(given) == 2
-        and np.ndim(given[1]) == 1
-        and _looks_like_pairs(given[0])
-    ):
+    if isinstance(given, tuple) and len(given) == 2 and np.ndim(given[1]) == 1 and _looks_like_pairs(given[0]):
         return _from_pairs_and_answers(given[0], given[1], n_samples, ids)
     if _ndim(given) == 1:
         return {"labels": given, "n_samples": n_samples, "ids": ids}
@@ -90,9 +85,7 @@ def _from_dict(given: Mapping[Any, Any], n_samples: int | None, ids: Any) -> dic
                 f"constraints has the key {key!r}: expected must_link, cannot_link, labels, must_groups, …"
             )
         if name in arguments:
-            raise ConstraintError(
-                f"constraints names {name} twice ({key!r} is another word for it). Keep one."
-            )
+            raise ConstraintError(f"constraints names {name} twice ({key!r} is another word for it). Keep one.")
         arguments[name] = value
     lookup = None if ids is None else row_lookup(ids)
     for name in ("must_link", "cannot_link"):
@@ -121,9 +114,7 @@ def _pairs_of_ids(pairs: Any, name: str, lookup: dict[str, int]) -> IntArray:
             raise ConstraintError(f"{name}[{place}] is {pair!r}: expected two ids.")
         for value in pair:
             if key_of(value) not in lookup:
-                raise ConstraintError(
-                    f"{name}[{place}] names {value!r}, which is not among the {len(lookup)} row ids."
-                )
+                raise ConstraintError(f"{name}[{place}] names {value!r}, which is not among the {len(lookup)} row ids.")
         rows.append([lookup[key_of(value)] for value in pair])
     return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
@@ -132,9 +123,7 @@ def _from_pairs_and_answers(pairs: Any, answers: Any, n_samples: int | None, ids
     """metric-learn's form: row pairs and +1 / -1."""
     together, signs = np.asarray(pairs).reshape(-1, 2), np.asarray(answers)
     if len(together) != len(signs):
-        raise ConstraintError(
-            f"{len(together)} pairs but {len(signs)} answers. Give one answer (1 or -1) per pair."
-        )
+        raise ConstraintError(f"{len(together)} pairs but {len(signs)} answers. Give one answer (1 or -1) per pair.")
     columns = {"id_1": together[:, 0].tolist(), "id_2": together[:, 1].tolist(), "answer": signs.tolist()}
     records = Records(columns, lambda place: f"pair {place}", ConstraintError, "The pairs")
     return arguments_of(records, ids, n_samples)

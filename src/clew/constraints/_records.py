@@ -17,7 +17,7 @@ rows           there are ``group`` rows in all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,7 @@ _OTHER_KINDS = ("label", "must_group", "cannot_group", "soft_group", "closer", "
 class Records:
     """A table of answers as it was read: columns by name, and how to name its n-th record to the user."""
 
-    columns: dict[str, Sequence[Any]]
+    columns: Mapping[str, Sequence[Any]]
     where: Callable[[int], str]
     error: type[ConstraintError] | type[FileError]
     name: str
@@ -100,9 +100,7 @@ def row_lookup(ids: Any) -> dict[str, int]:
         seen: set[str] = set()
         for row, value in enumerate(np.asarray(ids, dtype=object).tolist()):
             if key_of(value) in seen:
-                raise ConstraintError(
-                    f"ids[{row}] is {value!r}, which an earlier row has too. Ids must be unique."
-                )
+                raise ConstraintError(f"ids[{row}] is {value!r}, which an earlier row has too. Ids must be unique.")
             seen.add(key_of(value))
     return rows
 
@@ -184,9 +182,7 @@ def records_of(constraints: Constraints) -> dict[str, list[Any]]:
             lines.append({"id_1": name(row), "answer": "soft_group", "group": group, "confidence": sure})
     if constraints.n_samples is not None and any("group" in line for line in lines):
         lines.append({"answer": "rows", "group": constraints.n_samples})
-    optional = [
-        key for key in ("confidence", "id_3", "group", "column") if any(key in line for line in lines)
-    ]
+    optional = [key for key in ("confidence", "id_3", "group", "column") if any(key in line for line in lines)]
     return {key: [line.get(key) for line in lines] for key in ("id_1", "id_2", "answer", *optional)}
 
 
@@ -207,9 +203,7 @@ def _read_answers(records: Records) -> tuple[np.ndarray[Any, Any], np.ndarray[An
     return np.array(kinds, dtype="U12"), np.ones(len(kinds))
 
 
-def _read_scores(
-    records: Records, answers: Sequence[Any]
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _read_scores(records: Records, answers: Sequence[Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """splink's clerical scores: 1 is a sure match, 0 a sure non-match, one half says nothing."""
     kinds, sure = [], []
     for place, answer in enumerate(answers):
@@ -218,9 +212,7 @@ def _read_scores(
         except (TypeError, ValueError):
             score = -1.0
         if not 0 <= score <= 1:
-            raise records.error(
-                f"{records.where(place)}: clerical_match_score is {answer!r}; expected 0 to 1."
-            )
+            raise records.error(f"{records.where(place)}: clerical_match_score is {answer!r}; expected 0 to 1.")
         kinds.append("unsure" if score == 0.5 else "must" if score > 0.5 else "cannot")
         sure.append(max(score, 1 - score))
     return np.array(kinds, dtype="U12"), np.array(sure)
@@ -238,9 +230,7 @@ def _confidences(records: Records, kinds: np.ndarray[Any, Any]) -> list[float]:
         except ValueError:
             number = -1.0
         if not 0 < number <= 1 and kinds[place] != "unsure":
-            raise records.error(
-                f"{records.where(place)}: confidence is {value!r}; expected a number in (0, 1]."
-            )
+            raise records.error(f"{records.where(place)}: confidence is {value!r}; expected a number in (0, 1].")
         numbers.append(number)
     return numbers
 
@@ -285,9 +275,7 @@ def _whole_numbers(records: Records, column: str, needed: np.ndarray[Any, Any]) 
         if _is_whole(key) and int(key) >= 0:
             numbers[place] = int(key)
         elif key or needed[place]:
-            raise records.error(
-                f"{records.where(place)}: {column} is {value!r}; expected a whole number >= 0."
-            )
+            raise records.error(f"{records.where(place)}: {column} is {value!r}; expected a whole number >= 0.")
     return numbers
 
 

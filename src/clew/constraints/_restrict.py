@@ -40,10 +40,7 @@ def restricted(constraints: Constraints, rows: IntArray) -> dict[str, Any]:
     if labels is not None:
         sliced.append(links_within(labels))
     for level, kept in ((strong, np.ones(strong.n_components)), (weak, weakest)):
-        now = [
-            pairs[conf == 1] if level is strong else pairs
-            for pairs, conf in zip(links, confidences, strict=True)
-        ]
+        now = [pairs[conf == 1] if level is strong else pairs for pairs, conf in zip(links, confidences, strict=True)]
         bridges = _bridges(level.component_of[rows], component_numbers(n_kept, *now, *sliced)[0])
         links.append(bridges)
         confidences.append(kept[level.component_of[rows[bridges[:, 0]]]])

@@ -61,9 +61,7 @@ class Table:
         if name not in self.values:
             close = difflib.get_close_matches(name, self.columns, n=1)
             hint = f' Did you mean "{close[0]}"?' if close else ""
-            raise ParameterError(
-                f'{self.source} has no column "{name}".{hint} It has {_listed(self.columns)}.'
-            )
+            raise ParameterError(f'{self.source} has no column "{name}".{hint} It has {_listed(self.columns)}.')
         return self.values[name]
 
     def ids(self, name: str) -> NDArray[Any]:
@@ -122,9 +120,7 @@ class Table:
         if columns is None:
             columns = [name for name in self.features if name != id_column]
         if not columns:
-            raise DataError(
-                f"{self.source}: no column is left to cluster by. It has {_listed(self.columns)}."
-            )
+            raise DataError(f"{self.source}: no column is left to cluster by. It has {_listed(self.columns)}.")
         if len(set(columns)) < len(columns):
             twice = next(name for name in columns if list(columns).count(name) > 1)
             raise ParameterError(f'Column "{twice}" is named twice. Name each column once.')
@@ -204,9 +200,7 @@ def read_table(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> T
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in READABLE:
-        raise FileError(
-            f"Cannot read {path}: tables are read from {', '.join(READABLE[:-1])} or {READABLE[-1]}."
-        )
+        raise FileError(f"Cannot read {path}: tables are read from {', '.join(READABLE[:-1])} or {READABLE[-1]}.")
     if path.is_dir():
         raise FileError(f"Cannot read {path}: it is a directory.")
     try:
@@ -245,9 +239,7 @@ def _parse_delimited(path: Path, text: frozenset[str]) -> tuple[list[str], list[
     with open(path, encoding="utf-8-sig", newline="") as stream:
         first = stream.readline()
         if not first.strip():
-            raise FileError(
-                f"{path} is empty or starts with a blank line. Its first line must name the columns."
-            )
+            raise FileError(f"{path} is empty or starts with a blank line. Its first line must name the columns.")
         reader = csv.reader(chain([first], stream), delimiter=_delimiter(path, first), strict=True)
         try:
             names = [name.strip() for name in next(reader)]
@@ -278,9 +270,7 @@ def _check_header(path: Path, names: list[str]) -> None:
     # Names such as 0,1,2 or 2019,2020 are common and rise; a first row of measurements does not.
     whole = all(float(name).is_integer() for name in names)
     if not whole or any(after <= before for before, after in pairwise(map(float, names))):
-        raise FileError(
-            f"{path}: the first line holds numbers ({names[0]}, ...). Add a line of column names."
-        )
+        raise FileError(f"{path}: the first line holds numbers ({names[0]}, ...). Add a line of column names.")
 
 
 def _checked_rows(path: Path, reader: Any, width: int) -> Iterator[list[str]]:
@@ -294,9 +284,7 @@ def _checked_rows(path: Path, reader: Any, width: int) -> Iterator[list[str]]:
             )
 
 
-def _by_column(
-    rows: Iterator[list[str]], names: Sequence[str], text: frozenset[str]
-) -> list[NDArray[Any] | None]:
+def _by_column(rows: Iterator[list[str]], names: Sequence[str], text: frozenset[str]) -> list[NDArray[Any] | None]:
     blocks: list[list[NDArray[Any]]] = [[] for _ in names]
     while block := list(islice(rows, BLOCK)):
         for name, cells, parsed in zip(names, zip(*block, strict=True), blocks, strict=True):
@@ -363,9 +351,7 @@ def _read_npz(path: Path) -> Table:
     lengths = {array.shape[0] for array in arrays.values()}
     if len(lengths) > 1:
         shapes = ", ".join(f'"{name}" {array.shape}' for name, array in arrays.items())
-        raise FileError(
-            f"{path} holds arrays of different lengths: {shapes}. Keep those with one entry per row."
-        )
+        raise FileError(f"{path} holds arrays of different lengths: {shapes}. Keep those with one entry per row.")
     matrices = tuple(name for name, array in arrays.items() if array.ndim == 2)
     if len(matrices) > 1:
         raise FileError(f"{path} holds several matrices: {_listed(matrices)}. Keep the one to cluster.")
@@ -378,9 +364,7 @@ def _table_of_arrays(path: Path, arrays: dict[str, Any], features: tuple[str, ..
         if array.dtype.kind in "US" and array.ndim == 1:
             array = array.astype(str).astype(object)
         elif array.dtype.kind not in "biuf":
-            raise FileError(
-                f'{path}: array "{name}" has type {array.dtype}; a table holds real numbers or text.'
-            )
+            raise FileError(f'{path}: array "{name}" has type {array.dtype}; a table holds real numbers or text.')
         values[name] = array
     n_rows = int(next(iter(values.values())).shape[0])
     if not n_rows:

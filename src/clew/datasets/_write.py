@@ -147,8 +147,7 @@ def _check_lengths(arrays: Mapping[str, NDArray[Any]]) -> None:
     for name, shape in lengths.items():
         if len(shape) != 1 or shape != lengths[first]:
             raise ParameterError(
-                f'Columns must be 1-D and of equal length: "{first}" has shape {lengths[first]}, '
-                f'"{name}" has {shape}.'
+                f'Columns must be 1-D and of equal length: "{first}" has shape {lengths[first]}, "{name}" has {shape}.'
             )
 
 

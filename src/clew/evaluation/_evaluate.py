@@ -12,9 +12,7 @@ from clew.evaluation._matching import accuracy_of
 from clew.evaluation._pairs import adjusted_rand_of, pairwise_of, rand_of
 
 
-def evaluate(
-    labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike, constraints: Any = None
-) -> dict[str, float]:
+def evaluate(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike, constraints: Any = None) -> dict[str, float]:
     """Compute the scores that tables show, in their order.
 
     Parameters

@@ -20,9 +20,7 @@ class PairwiseScores(NamedTuple):
     f: float
 
 
-def pairwise_scores(
-    labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike, constraints: Any = None
-) -> PairwiseScores:
+def pairwise_scores(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike, constraints: Any = None) -> PairwiseScores:
     """Precision, recall and F of "these two rows are together", over the pairs nobody was told about.
 
     Parameters

@@ -202,6 +202,88 @@ def assign_tied(
     return stuck
 
 
+def move_blocks(
+    order: cython.const[cython.longlong][::1],
+    costs: cython.const[cython.double][:, ::1],
+    block_ptr: cython.const[cython.longlong][::1],
+    block_units: cython.const[cython.longlong][::1],
+    profile_of: cython.const[cython.longlong][::1],
+    profile_ptr: cython.const[cython.longlong][::1],
+    profile_set: cython.const[cython.longlong][::1],
+    profile_price: cython.const[cython.double][::1],
+    partner_ptr: cython.const[cython.longlong][::1],
+    partners: cython.const[cython.longlong][::1],
+    partner_price: cython.const[cython.double][::1],
+    member_ptr: cython.const[cython.longlong][::1],
+    members: cython.const[cython.longlong][::1],
+    group_ptr: cython.const[cython.longlong][::1],
+    groups: cython.const[cython.longlong][::1],
+    table_of: cython.const[cython.longlong][::1],
+    tables: cython.longlong[:, ::1],
+    labels: cython.int[::1],
+    prices: cython.double[::1],
+) -> cython.double:
+    """Visit blocks of units in `order`; one that is together moves, whole, to where its cost plus prices is lowest.
+
+    Row t of `costs` is the cost of all units of block `order[t]`, listed in `block_units`; the other arguments are those
+    of `assign_tied`. While a block is weighed its units count as unassigned: what they owe one another is the same
+    wherever they are together. A block whose units are in several clusters stays. Ties in cost: the present cluster,
+    then the lowest. Returns how much the cost of the moved blocks changed.
+    """
+    turn: cython.Py_ssize_t
+    place: cython.Py_ssize_t
+    entry: cython.Py_ssize_t
+    cluster: cython.Py_ssize_t
+    best: cython.Py_ssize_t
+    n_clusters: cython.Py_ssize_t = prices.shape[0]
+    block: cython.longlong
+    unit: cython.longlong
+    profile: cython.longlong
+    old: cython.int
+    together: cython.bint
+    lowest: cython.double
+    change: cython.double = 0.0
+    with cython.nogil:
+        for turn in range(order.shape[0]):
+            block = order[turn]
+            old = labels[block_units[block_ptr[block]]]
+            together = True
+            for place in range(block_ptr[block], block_ptr[block + 1]):
+                if labels[block_units[place]] != old:
+                    together = False
+            if not together:
+                continue
+            for place in range(block_ptr[block], block_ptr[block + 1]):
+                unit = block_units[place]
+                labels[unit] = -1
+                _count(-1, unit, old, group_ptr, groups, table_of, tables)
+            for cluster in range(n_clusters):
+                prices[cluster] = costs[turn, cluster]
+            for place in range(block_ptr[block], block_ptr[block + 1]):
+                unit = block_units[place]
+                profile = profile_of[unit]
+                for entry in range(profile_ptr[profile], profile_ptr[profile + 1]):
+                    _add_set(
+                        prices, profile_price[entry], profile_set[entry], unit,
+                        table_of, tables, member_ptr, members, labels,
+                    )  # fmt: skip
+                for entry in range(partner_ptr[unit], partner_ptr[unit + 1]):
+                    if labels[partners[entry]] >= 0:
+                        prices[labels[partners[entry]]] += partner_price[entry]
+            best = old
+            lowest = prices[old]
+            for cluster in range(n_clusters):
+                if prices[cluster] < lowest:
+                    lowest = prices[cluster]
+                    best = cluster
+            change += costs[turn, best] - costs[turn, old]
+            for place in range(block_ptr[block], block_ptr[block + 1]):
+                unit = block_units[place]
+                labels[unit] = best
+                _count(1, unit, best, group_ptr, groups, table_of, tables)
+    return change
+
+
 def price_ties(
     profile_of: cython.const[cython.longlong][::1],
     profile_ptr: cython.const[cython.longlong][::1],

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+
 from clew._base import Capabilities
 from clew._validation import Allowed, number
 from clew.constraints import Closure, Constraints
@@ -143,9 +144,7 @@ class ConstrainedKMeans(KMeansFamily):
         return constrained_kmeans(problem, closed, start, max_iter=self.max_iter, tol=self.tol)
 
 
-def constrained_kmeans(
-    problem: Problem, closed: Closure, start: Start, *, max_iter: int, tol: float
-) -> Solution:
+def constrained_kmeans(problem: Problem, closed: Closure, start: Start, *, max_iter: int, tol: float) -> Solution:
     """Blocks of must-linked rows go to their nearest centre; seeds stay."""
     blocks = (closed.sizes > 1) | (start.seeds >= 0)
     units, _ = component_units(problem, closed, blocks)
@@ -165,8 +164,6 @@ class _Blocks:
     def __init__(self, seeds: np.ndarray[Any, Any], n_clusters: int) -> None:
         self._state = TiedAssignment(Ties.build(len(seeds), pinned=seeds.astype(np.int32)), n_clusters)
 
-    def assign(
-        self, problem: Problem, units: Units, centers: FloatArray, labels: Labels
-    ) -> tuple[float, float]:
+    def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
         score, _ = self._state.sweep(problem, units, centers, np.arange(len(units)), labels)
         return score, 0.0

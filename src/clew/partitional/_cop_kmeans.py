@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+
 from clew._base import Capabilities
 from clew._validation import Allowed, integer, number
 from clew.constraints import Closure, Constraints, proof_sentence, unknown_sentence
@@ -177,9 +178,7 @@ def cop_kmeans(
     work_limit: int,
 ) -> Solution:
     """Blocks go to the nearest cluster that is open to them; `closed` is the closure of `constraints`."""
-    policy, units = hard_policy(
-        problem, constraints, closed, len(start.centers), rng, work_limit, _pins(closed, start)
-    )
+    policy, units = hard_policy(problem, constraints, closed, len(start.centers), rng, work_limit, _pins(closed, start))
     return lloyd(problem, units, policy, start.centers, max_iter=max_iter, tol=tol)
 
 
@@ -226,9 +225,7 @@ class HardPolicy:
         order = rng.permutation(len(pinned))
         self._order = order[np.argsort(pinned[order] < 0, kind="stable")]
 
-    def assign(
-        self, problem: Problem, units: Units, centers: FloatArray, labels: Labels
-    ) -> tuple[float, float]:
+    def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
         before = labels.copy() if len(labels) and labels[0] >= 0 else None
         labels[:] = -1
         self._state.load(labels)
@@ -249,9 +246,7 @@ class HardPolicy:
         for chosen, costs in units.costs(problem, centers, np.arange(len(units))):
             preference[chosen] = np.argsort(costs, axis=1, kind="stable")
         graph = self._closed.graph.part(self._components)
-        found = color(
-            graph, self._n_clusters, fixed=self._pinned, preference=preference, work_limit=self._work_limit
-        )
+        found = color(graph, self._n_clusters, fixed=self._pinned, preference=preference, work_limit=self._work_limit)
         if found.colors is not None:
             return found.colors
         if found.proof is None:

@@ -54,9 +54,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         """Run the method from one start."""
         raise NotImplementedError  # pragma: no cover
 
-    def _fit(
-        self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator
-    ) -> npt.NDArray[Any]:
+    def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         problem = Problem.prepare(X, weights, self.metric, self.n_jobs)
         closed = constraints.closure()
         clusters = cluster_labels(closed, self.n_clusters)

@@ -164,7 +164,7 @@ class Units:
         weights = problem.row_weights[rows]
         if len(rows) == n_units and (unit_of == np.arange(n_units)).all():
             return cls(problem.X[rows], weights, rows, unit_of)
-        totals = np.bincount(unit_of, weights=weights, minlength=n_units)
+        totals = np.bincount(unit_of, weights=weights, minlength=n_units).astype(np.float64)
         counts = np.bincount(unit_of, minlength=n_units)
         share = np.where(totals[unit_of] > 0, weights, 1) / np.where(totals > 0, totals, counts)[unit_of]
         mixing = sparse.csr_matrix((share, (unit_of, np.arange(len(rows)))), shape=(n_units, len(rows)))
@@ -179,9 +179,7 @@ class Units:
         """Rows per unit."""
         return np.bincount(self.unit_of, minlength=len(self))
 
-    def costs(
-        self, problem: Problem, centers: FloatArray, order: IntArray
-    ) -> Iterator[tuple[IntArray, FloatArray]]:
+    def costs(self, problem: Problem, centers: FloatArray, order: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
         """Weighted scores of units with every centre, in blocks, in the given order."""
         directions, offsets = problem.scoring(centers)
         block = max(_LEAST_BLOCK_ROWS, _BLOCK_ENTRIES // max(len(centers), 1))
@@ -200,9 +198,7 @@ class Units:
 class Policy(Protocol):
     """How units are assigned."""
 
-    def assign(
-        self, problem: Problem, units: Units, centers: FloatArray, labels: Labels
-    ) -> tuple[float, float]:
+    def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
         """Write the units' labels (-1 before the first round); return their weighted score and the price of broken ties."""
 
 
@@ -230,9 +226,7 @@ class _Tally:
 
     @classmethod
     def empty(cls, n_clusters: int, n_columns: int) -> _Tally:
-        return cls(
-            np.zeros((n_clusters, n_columns)), np.zeros(n_clusters), np.zeros(n_clusters, dtype=np.int64)
-        )
+        return cls(np.zeros((n_clusters, n_columns)), np.zeros(n_clusters), np.zeros(n_clusters, dtype=np.int64))
 
     def add(self, other: _Tally) -> None:
         self.sums += other.sums
@@ -359,9 +353,7 @@ def _assign_free(
             if is_sparse:
                 some = np.flatnonzero(free[start:stop])
                 share = weights[some] if len(weights) else np.ones(len(some))
-                mixing = sparse.csr_matrix(
-                    (share, (labels[start:stop][some], some)), shape=(n_clusters, stop - start)
-                )
+                mixing = sparse.csr_matrix((share, (labels[start:stop][some], some)), shape=(n_clusters, stop - start))
                 tally.sums += (mixing @ rows).toarray()
         return tally
 
@@ -372,18 +364,14 @@ def _assign_free(
 
 
 def _add_units(tally: _Tally, units: Units, n_clusters: int, labels: Labels) -> None:
-    mixing = sparse.csr_matrix(
-        (units.weights, (labels, np.arange(len(units)))), shape=(n_clusters, len(units))
-    )
+    mixing = sparse.csr_matrix((units.weights, (labels, np.arange(len(units)))), shape=(n_clusters, len(units)))
     sums = mixing @ units.points
     tally.sums += sums.toarray() if sparse.issparse(sums) else sums
     tally.masses += np.bincount(labels, weights=units.weights, minlength=n_clusters)
     tally.counts += np.bincount(labels, weights=units.sizes, minlength=n_clusters).astype(np.int64)
 
 
-def _restart_empty(
-    problem: Problem, centers: FloatArray, empty: npt.NDArray[np.bool_], labels: Labels
-) -> None:
+def _restart_empty(problem: Problem, centers: FloatArray, empty: npt.NDArray[np.bool_], labels: Labels) -> None:
     """Put the centre of each empty cluster on one of the rows that are farthest from their own, so that it fills again.
 
     No row belongs to these clusters, so moving their centres cannot raise the objective.

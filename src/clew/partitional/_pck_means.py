@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+
 from clew._base import Capabilities
 from clew._validation import BOOLEAN, Allowed, number, words
 from clew.constraints import Closure, Constraints
@@ -16,7 +17,8 @@ from clew.partitional._cop_kmeans import hard_policy
 from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
 from clew.partitional._lloyd import FloatArray, IntArray, Labels, Problem, Solution, Units, lloyd
 from clew.partitional._seeding import Start
-from clew.partitional._ties import TiedAssignment, priced_ties
+from clew.partitional._ties import TiedAssignment, component_units, priced_ties
+from clew.solvers.coloring import compress
 
 # Steps spent on a labelling without violations to start from; without one the greedy start is used.
 _START_WORK = 20_000_000
@@ -86,9 +88,10 @@ class PCKMeans(KMeansFamily):
     component and cluster, never expanded. A pair that is not certain is priced alone and entails nothing; a given
     cannot-link inside a component contradicts it and is priced alone too.
 
-    J never rises; the result is a local optimum in which no single row can move to a cheaper cluster.
+    J never rises; the result is a local optimum in which no row, and no component that is together, can move to a cheaper
+    cluster.
     Time O(t (n k d + m k)) for t rounds and m pairs; memory O(n + k d + m) beyond a copy of X.
-    Departs from [1]_: if the first greedy pass breaks pairs, a labelling that breaks none is sought as well and the
+    Departs from [1]_: after the rows, components that are together may move as one block; if the first greedy pass breaks pairs, a labelling that breaks none is sought as well and the
     cheaper one starts; the default start of clusters without neighbourhoods is k-means++; an empty cluster restarts at
     the row farthest from its centre.
 
@@ -198,21 +201,35 @@ def pck_means(
     """Rows that constraints name move one at a time, in seeded random order, to where they cost least."""
     rows, ties = priced_ties(constraints, penalty, entailed=entailed)
     units = Units.contract(problem, rows, np.arange(len(rows)), len(rows))
-    policy = _PricedPolicy(TiedAssignment(ties, len(start.centers)), constraints, rng)
+    policy = _PricedPolicy(problem, units, TiedAssignment(ties, len(start.centers)), constraints, rng)
     return lloyd(problem, units, policy, start.centers, max_iter=max_iter, tol=tol)
 
 
 class _PricedPolicy:
-    """Each row goes to the cluster where its distance plus the price of what it breaks is lowest."""
+    """Each row goes to the cluster where its distance plus the price of what it breaks is lowest.
 
-    def __init__(self, state: TiedAssignment, constraints: Constraints, rng: np.random.Generator) -> None:
+    After the rows, components that are together are offered to move as a block: under a high price no row would go first.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        units: Units,
+        state: TiedAssignment,
+        constraints: Constraints,
+        rng: np.random.Generator,
+    ) -> None:
         self._state, self._constraints, self._rng = state, constraints, rng
+        closed = constraints.closure()
+        self._blocks, _ = component_units(problem, closed, closed.sizes > 1)
+        places = np.searchsorted(units.rows, self._blocks.rows)
+        self._members = compress(self._blocks.unit_of, places, len(self._blocks))
 
-    def assign(
-        self, problem: Problem, units: Units, centers: FloatArray, labels: Labels
-    ) -> tuple[float, float]:
+    def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
         first = len(labels) > 0 and labels[0] < 0
         score, _ = self._state.sweep(problem, units, centers, self._rng.permutation(len(units)), labels)
+        order = self._rng.permutation(len(self._blocks))
+        score += self._state.move_blocks(problem, self._blocks, self._members, centers, order, labels)
         price = self._state.price(labels)
         if first and price > 0:
             score, price = self._better_start(problem, units, centers, labels, score, price)

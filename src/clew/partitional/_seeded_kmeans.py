@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+
 from clew._base import Capabilities
 from clew._validation import Allowed
 from clew.constraints import Closure, Constraints

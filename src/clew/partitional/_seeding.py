@@ -31,9 +31,7 @@ def cluster_labels(closed: Closure, n_clusters: int) -> IntArray:
     """The label of each cluster: known classes keep their numbers, the other clusters get the lowest free ones."""
     classes = np.unique(closed.labels[closed.labels >= 0])
     if len(classes) > n_clusters:
-        raise ParameterError(
-            f"labels name {len(classes)} classes, but n_clusters={n_clusters}. Raise n_clusters."
-        )
+        raise ParameterError(f"labels name {len(classes)} classes, but n_clusters={n_clusters}. Raise n_clusters.")
     if len(classes) == 0 or classes[-1] < n_clusters:
         return np.arange(n_clusters)
     free = np.setdiff1d(np.arange(n_clusters + len(classes)), classes)
@@ -75,15 +73,15 @@ def _neighbourhoods(
 ) -> Start:
     """Basu 2004, section 3: the largest neighbourhoods, a row that differs from all of them, then the leftover."""
     open_clusters = np.setdiff1d(np.arange(n_clusters), seeds)
-    others = np.flatnonzero((closed.sizes > 1) & (closed.labels < 0))
-    largest = others[np.argsort(-closed.sizes[others], kind="stable")][: len(open_clusters)]
+    chosen = _choose(problem, closed, np.flatnonzero(seeds >= 0), len(open_clusters))
     seeds = seeds.copy()
-    seeds[largest] = open_clusters[: len(largest)]
+    seeds[chosen] = open_clusters[: len(chosen)]
+    n_chosen = len(chosen)
     chosen = np.flatnonzero(seeds >= 0)
     if 0 < len(chosen) < n_clusters:
         stranger = _apart_from_all(closed, chosen)
         if stranger is not None:
-            seeds[stranger] = open_clusters[len(largest)]
+            seeds[stranger] = open_clusters[n_chosen]
             chosen = np.flatnonzero(seeds >= 0)
     centers = np.empty((n_clusters, problem.X.shape[1]))
     centers[seeds[chosen]] = _component_means(problem, closed, chosen)
@@ -95,6 +93,35 @@ def _neighbourhoods(
         else:
             centers[empty] = plus_plus(problem, known, len(empty), rng)
     return Start(centers, seeds)
+
+
+def _choose(problem: Problem, closed: Closure, taken: IntArray, n_wanted: int) -> IntArray:
+    """The neighbourhoods that start a cluster each, beside those of the `taken` classes.
+
+    The largest, as in the paper, where they are known to be different clusters. With more neighbourhoods than clusters
+    that is rare (Basu 2004, appendix A.3): then farthest first, distances weighted by size, as the same authors do in
+    later work (`bilenko2004`).
+    """
+    others = np.flatnonzero((closed.sizes > 1) & (closed.labels < 0))
+    largest = others[np.argsort(-closed.sizes[others], kind="stable")][:n_wanted]
+    if len(others) <= n_wanted or _all_apart(closed, np.concatenate([taken, largest])):
+        return largest
+    means = _component_means(problem, closed, np.concatenate([taken, others]))
+    taken_means, means = means[: len(taken)], means[len(taken) :]
+    distance = cdist(means, taken_means).min(axis=1) if len(taken) else np.ones(len(others))
+    chosen: list[int] = []
+    while len(chosen) < n_wanted:
+        best = int((closed.sizes[others] * distance).argmax())
+        nearest = cdist(means, means[best : best + 1]).ravel()
+        distance = np.minimum(distance, nearest) if len(taken) or chosen else nearest
+        distance[best] = -1.0
+        chosen.append(best)
+    return others[chosen]
+
+
+def _all_apart(closed: Closure, components: IntArray) -> bool:
+    return all(np.isin(components[place + 1 :], closed.graph.neighbours(int(one))).all()
+               for place, one in enumerate(components))  # fmt: skip
 
 
 def _apart_from_all(closed: Closure, components: IntArray) -> int | None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from clew.constraints import Closure, Constraints
 from clew.constraints._arrays import group_columns, links_within
-from clew.kernels.assign import assign_tied, price_ties
+from clew.kernels.assign import assign_tied, move_blocks, price_ties
 from clew.partitional._lloyd import FloatArray, IntArray, Labels, Problem, Units
 from clew.solvers.coloring import compress
 
@@ -122,14 +122,35 @@ class TiedAssignment:
             total += float(costs[np.arange(len(chosen)), labels[chosen]].sum())
         return total, True
 
+    def move_blocks(
+        self,
+        problem: Problem,
+        blocks: Units,
+        members: tuple[IntArray, IntArray],
+        centers: FloatArray,
+        order: IntArray,
+        labels: Labels,
+    ) -> float:
+        """Visit blocks once, each as a whole; `members` lists their units, compressed. Returns the change of score."""
+        return sum(
+            move_blocks(
+                np.ascontiguousarray(chosen),
+                costs,
+                *members,
+                *self._arrays,
+                self._tables,
+                labels,
+                self._prices,
+            )
+            for chosen, costs in blocks.costs(problem, centers, order)
+        )
+
     def price(self, labels: Labels) -> float:
         """The price of what a labelling breaks."""
         return self._ties.constant + price_ties(*self._arrays, self._tables, labels, self._prices) / 2
 
 
-def component_units(
-    problem: Problem, closed: Closure, chosen: npt.NDArray[np.bool_]
-) -> tuple[Units, IntArray]:
+def component_units(problem: Problem, closed: Closure, chosen: npt.NDArray[np.bool_]) -> tuple[Units, IntArray]:
     """The chosen components, contracted; and for each component its unit (-1: not chosen)."""
     unit_of_component = np.where(chosen, np.cumsum(chosen) - 1, -1)
     unit_of_row = unit_of_component[closed.component_of]
@@ -191,12 +212,9 @@ def _entailed_ties(constraints: Constraints, penalty: float) -> tuple[IntArray, 
     profiles = (
         np.concatenate([joined, source[bare], graph.members]),
         np.concatenate([joined, graph.edges[bare], clique_of + closed.n_components]),
-        penalty
-        * np.concatenate([-1.0 - n_cliques[joined], np.ones(int(bare.sum())), np.ones(len(clique_of))]),
+        penalty * np.concatenate([-1.0 - n_cliques[joined], np.ones(int(bare.sum())), np.ones(len(clique_of))]),
     )
-    constant = penalty * float((closed.sizes * (closed.sizes - 1) // 2).sum()) - float(
-        np.minimum(prices, 0).sum()
-    )
+    constant = penalty * float((closed.sizes * (closed.sizes - 1) // 2).sum()) - float(np.minimum(prices, 0).sum())
     ties = Ties.build(
         len(rows),
         membership=(units, sets),
@@ -264,9 +282,7 @@ def _lone_pairs(constraints: Constraints, closed: Closure, penalty: float) -> tu
     cannot, cannot_sure = cannot[new], cannot_sure[new]
     against = [cannot]
     for column in group_columns(constraints.cannot_groups):
-        against.append(
-            links_within(np.where(column >= 0, column * closed.n_components + closed.component_of, -1))
-        )
+        against.append(links_within(np.where(column >= 0, column * closed.n_components + closed.component_of, -1)))
     cannot_sure = np.concatenate([cannot_sure, np.ones(sum(map(len, against[1:])))])
     return np.concatenate([must, *against]), penalty * np.concatenate([-must_sure, cannot_sure])
 

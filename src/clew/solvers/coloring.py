@@ -144,9 +144,7 @@ def color(
     return Coloring("feasible", colors=colors, work=work)
 
 
-def _peel(
-    graph: CliqueGraph, n_colors: int, fixed: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.bool_], IntArray]:
+def _peel(graph: CliqueGraph, n_colors: int, fixed: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.bool_], IntArray]:
     peeled = np.zeros(graph.n_vertices, dtype=np.int8)
     order = np.empty(graph.n_vertices, dtype=np.int64)
     degree = np.empty(graph.n_vertices, dtype=np.int64)
