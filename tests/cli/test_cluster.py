@@ -11,6 +11,7 @@ from scipy import sparse
 
 from clew import PCKMeans, _registry
 from clew.datasets import read_table
+from clew.evaluation import same_partition
 
 GROUPS = [set("abcd"), set("efgh"), set("ijkl")]
 
@@ -107,15 +108,15 @@ def test_other_input_formats(clew, blobs, kind):
 def test_scale_lets_small_columns_count(clew, tmp_path, how):
     rng = np.random.default_rng(0)
     small = np.repeat([0.0, 1.0], 10)
-    lines = [f"{rng.normal() * 1000},{value + rng.normal() * 0.01}" for value in small]
+    big = np.concatenate([rng.permutation(10), rng.permutation(10)]) * 1000
+    lines = [f"{first},{second}" for first, second in zip(big, small, strict=True)]
     (tmp_path / "data.csv").write_text("big,small\n" + "\n".join(lines) + "\n")
-    clew("cluster", "data.csv", "-k", 2, "--scale", how, "--columns", "small,big", "--n-init", 10)
-    labels = read_table(tmp_path / "data-labels.csv").column("cluster")
-    plain = clew("cluster", "data.csv", "-k", 2, "-o", "plain.csv")
-    assert plain.exit_code == 0
-    agreement = max(np.mean(labels == small), np.mean(labels != small))
-    unscaled = read_table(tmp_path / "plain.csv").column("cluster")
-    assert agreement > max(np.mean(unscaled == small), np.mean(unscaled != small))
+    partitions = {}
+    for scale in ("none", how):
+        assert clew("cluster", "data.csv", "-k", 2, "--scale", scale, "--n-init", 10).exit_code == 0
+        partitions[scale] = read_table(tmp_path / "data-labels.csv").column("cluster")
+    assert same_partition(partitions[how], small)
+    assert not same_partition(partitions["none"], small)
 
 
 def test_minmax_refuses_sparse(clew, tmp_path):
@@ -146,6 +147,27 @@ def test_labels_and_pairs_together(clew, blobs):
     result = clew("cluster", "data.csv", "--id", "name", "-k", 3, "--label-column", "class", "-c", "answers.csv")
     assert result.exit_code == 0, result.output
     assert "a,9" in (blobs / "data-labels.csv").read_text()
+
+
+def test_named_classes_and_numbered_ones_do_not_mix(clew, blobs):
+    (blobs / "data.csv").write_text("name,x,class\na,0,north\nb,1,\n")
+    (blobs / "answers.csv").write_text("id_1,id_2,answer,group\nb,,label,0\n")
+    result = clew("cluster", "data.csv", "--id", "name", "-k", 2, "--label-column", "class", "-c", "answers.csv")
+    assert result.exit_code == 2
+    assert "Give the classes in one place." in result.stderr
+
+
+def test_label_column_without_a_label(clew, tmp_path):
+    (tmp_path / "data.csv").write_text("x,class\n0,\n1,-1\n")
+    result = clew("cluster", "data.csv", "-k", 2, "--label-column", "class")
+    assert result.exit_code == 2
+    assert 'Column "class" of data.csv holds no class' in result.stderr
+
+
+def test_known_classes_in_a_binary_file_keep_their_numbers(clew, tmp_path):
+    pl.DataFrame({"x": [0.0, 1.0, 9.0, 10.0], "class": [7, None, None, None]}).write_parquet(tmp_path / "in.parquet")
+    assert clew("cluster", "in.parquet", "-k", 2, "--label-column", "class", "-o", "out.csv").exit_code == 0
+    assert (tmp_path / "out.csv").read_text() == "row,cluster\n0,7\n1,7\n2,0\n3,0\n"
 
 
 def test_parameters_of_the_method_are_flags(clew, blobs):

@@ -57,6 +57,13 @@ def test_without_typer_it_names_the_extra():
     assert result.stderr == "error: The clew command needs typer and rich: pip install 'clew[cli]'.\n"
 
 
+def test_interrupted_while_loading_is_one_line():
+    code = "import clew.cli as c\ndef stop():\n    raise KeyboardInterrupt\nc._load = lambda: stop\nc.main()"
+    result = python(code)
+    assert result.returncode == 130
+    assert result.stderr == "stopped; nothing was written\n"
+
+
 def test_main_runs_the_arguments_of_the_process():
     result = python("from clew.cli import main; main()", "--version")
     assert result.returncode == 0
@@ -64,8 +71,8 @@ def test_main_runs_the_arguments_of_the_process():
 
 
 def test_help_does_not_load_the_library():
-    code = "import sys\nfrom clew.cli import main\ntry:\n    main()\nfinally:\n    sys.stderr.write(str('sklearn' in sys.modules))"
-    assert python(code, "--help").stderr == "False"
+    code = "import sys, atexit; from clew.cli import main; atexit.register(lambda: print('sklearn' in sys.modules))"
+    assert python(f"{code}; main()", "--help").stdout.endswith("False\n")
 
 
 def run_guarded(function):

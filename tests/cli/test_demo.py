@@ -31,7 +31,7 @@ def test_table_shows_the_gain(demo):
         assert gain == pytest.approx(knowing - without, abs=0.0015)
     assert "violated pairs" in rows
     assert "seconds" in rows
-    assert max(len(line) for line in demo.stdout.splitlines() if "cluster demo/data.csv" not in line) <= 80
+    assert max(map(len, demo.stdout.splitlines())) <= 80
 
 
 def test_files_are_all_there(demo, tmp_path):
@@ -49,13 +49,14 @@ def test_answers_agree_with_the_classes(demo, tmp_path):
     labels = read_table(tmp_path / "demo" / "labels.csv")
     answers = Constraints.from_file(tmp_path / "demo" / "answers.csv", ids=labels.ids("id"))
     classes = labels.column("class")
-    assert len(answers.must_link) + len(answers.cannot_link) == _demo.PLANS["iris"].n_answers
+    assert len(answers.must_link) + len(answers.cannot_link) == 48
     assert (classes[answers.must_link[:, 0]] == classes[answers.must_link[:, 1]]).all()
     assert (classes[answers.cannot_link[:, 0]] != classes[answers.cannot_link[:, 1]]).all()
 
 
 def test_what_it_says_to_type_next_works_and_repeats_it(demo, clew, tmp_path):
-    lines = [line.strip() for line in demo.stdout.splitlines() if line.startswith("  clew ")]
+    typed = demo.stdout.replace("\\\n", " ").splitlines()
+    lines = [line for line in typed if line.startswith("  clew ")]
     assert [line.split()[1] for line in lines] == ["cluster", "check", "methods"]
     for line in lines:
         result = clew(*shlex.split(line)[1:])

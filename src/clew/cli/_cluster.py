@@ -130,11 +130,12 @@ def _matrix(table: Table, request: Request) -> Any:
         columns = [name.strip() for name in request.columns.split(",") if name.strip()]
     else:
         columns = [name for name in table.features if name not in (request.id_column, request.label_column)]
-        for name in columns:
-            if request.id_column is None and name.lower() in _ID_NAMES:
-                sentence = f'Column "{name}" is used as a measurement. If it names the rows, add --id {name}.'
-                _exits.say("warning", sentence, "yellow")
-    return table.matrix(columns, request.id_column)
+    X = table.matrix(columns, request.id_column)
+    for name in columns:
+        if request.id_column is None and request.columns is None and name.lower() in _ID_NAMES:
+            sentence = f'Column "{name}" is used as a measurement. If it names the rows, add --id {name}.'
+            _exits.say("warning", sentence, "yellow")
+    return X
 
 
 def _knowledge(request: Request, table: Table, ids: NDArray[Any] | None) -> Knowledge:
@@ -147,8 +148,8 @@ def _knowledge(request: Request, table: Table, ids: NDArray[Any] | None) -> Know
         pairs = Constraints.from_file(request.constraints, ids=ids, n_samples=table.n_rows)
         if pairs.labels is not None and class_names:
             raise ParameterError(
-                f"{request.constraints} numbers classes and --label-column {request.label_column} names them. "
-                "Give the classes in one place."
+                f"{request.constraints} numbers classes, --label-column {request.label_column} names them. Give the "
+                "classes in one place."
             )
         known = pairs if known is None else known | pairs
     return Knowledge(known, class_names)
@@ -177,7 +178,7 @@ def _word(value: Any) -> str:
 
 
 def cluster_names(estimator: Any, class_names: Sequence[str]) -> dict[int, str]:
-    """Name the labels of all clusters: by class, then new-1, new-2, ...; by number if classes have no names."""
+    """Name the label of each cluster: by class, then new-1, new-2, ...; by number without named classes."""
     n_clusters = estimator.get_params(deep=False).get("n_clusters", 0)
     labels = getattr(estimator, "cluster_labels_", np.arange(n_clusters))
     labels = np.union1d(labels, estimator.labels_).tolist()
@@ -200,11 +201,12 @@ def summary(
     """Collect what `--json` prints and the terminal shows."""
     labels = estimator.labels_
     sizes = {label: int((labels == label).sum()) for label in names}
+    named = bool(knowledge.class_names)
     result: dict[str, Any] = {
         "method": method,
         "parameters": estimator.get_params(deep=False),
         "rows": len(labels),
-        "clusters": [{"cluster": name, "rows": sizes[label]} for label, name in names.items()],
+        "clusters": [{"cluster": name if named else label, "rows": sizes[label]} for label, name in names.items()],
     }
     constraints = knowledge.constraints
     if constraints is not None:
@@ -232,7 +234,9 @@ def print_summary(result: dict[str, Any], console: Console) -> None:
     n_rows, n_clusters = result["rows"], len(clusters)
     heading = f"{_render.counted(n_rows, 'row')} in {_render.counted(n_clusters, 'cluster')}"
     console.print(f"[bold]{heading}[/bold] by {result['method']}")
-    console.print(_render.sizes_table([entry["cluster"] for entry in clusters], [entry["rows"] for entry in clusters]))
+    console.print(
+        _render.sizes_table([str(entry["cluster"]) for entry in clusters], [entry["rows"] for entry in clusters])
+    )
     lines = []
     for kind, pairs in result.get("violated", {}).items():
         line = f"{pairs['count']:,} of {pairs['of']:,} violated"
@@ -247,4 +251,5 @@ def print_summary(result: dict[str, Any], console: Console) -> None:
         lines.append(("time", f"{_render.seconds(result['seconds'])}, {_render.counted(result['rounds'], 'round')}"))
     if result["output"] is not None:
         lines.append(("written", result["output"]))
+    console.print()
     console.print(_render.facts(lines))

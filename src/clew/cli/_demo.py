@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,33 +39,25 @@ class Trial:
     seconds: float
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How the demo treats a data set: scaling, and how many questions people are asked."""
-
-    scale: str
-    n_answers: int
-
-
-# Chosen over 20 seeds each so that the gain is that of a usual run, not of a lucky one.
-PLANS = {"iris": Plan("none", 60), "wine": Plan("standard", 60), "digits": Plan("none", 60)}
+# Measurements in units that cannot be compared are scaled first.
+SCALES = {"iris": "none", "wine": "standard", "digits": "none"}
 
 # Runs from different starts, without and with answers alike; the best objective counts.
-N_INIT = 10
+START: dict[str, Any] = {"init": "k-means++", "n_init": 10}
 
-# The share of the rows that counts as least sure.
-UNSURE = 0.3
+# The share of the rows that counts as least sure. With 48 answers the adjusted Rand index rises from 0.73 to 0.91
+# on iris and from 0.90 to 0.96 on wine, as the mean over 20 seeds, and in each of them.
+UNSURE = 0.2
 
 PICTURE = "before-after.png"
 
 
-def run(out: Path, name: str, n_answers: int | None, random_state: int) -> None:
+def run(out: Path, name: str, n_answers: int, random_state: int) -> None:
     """Cluster twice, compare, write the files and say what to type next."""
     if out.exists() and not out.is_dir():
         raise FileError(f"Cannot write into {out}: it is a file. Name a directory with --out.")
-    data, plan = load(name), PLANS[name]
-    n_answers = plan.n_answers if n_answers is None else n_answers
-    X = scaled(data.X, plan.scale)
+    data = load(name)
+    X = scaled(data.X, SCALES[name])
     with progress(f"clustering {name}"):
         plain, seconds_plain = fit(X, data, None, random_state)
         answers = simulate(X, data, plain, n_answers, random_state)
@@ -84,14 +77,14 @@ def run(out: Path, name: str, n_answers: int | None, random_state: int) -> None:
     console.print(comparison(without, knowing, n_answers))
     out.mkdir(parents=True, exist_ok=True)
     _write(out, data, X, answers, without, knowing)
-    _say_next(out, len(data.class_names), plan.scale, random_state)
+    _say_next(out, len(data.class_names), SCALES[name], random_state)
 
 
 def fit(
     X: NDArray[np.float64], data: Dataset, answers: Constraints | None, random_state: int
 ) -> tuple[PCKMeans, float]:
     """Cluster into as many clusters as there are classes; give the model and its seconds."""
-    model = PCKMeans(len(data.class_names), n_init=N_INIT, random_state=random_state)
+    model = PCKMeans(len(data.class_names), random_state=random_state, **START)
     started = time.perf_counter()
     model.fit(X, constraints=answers)
     return model, time.perf_counter() - started
@@ -139,16 +132,23 @@ def comparison(without: Trial, knowing: Trial, n_answers: int) -> Table:
     table.add_column("")
     table.add_column("without", justify="right")
     table.add_column(f"with {n_answers} answers", justify="right", style="bold")
-    table.add_column("gain", justify="right", style="green")
+    table.add_column("change", justify="right")
     for name, before in without.scores.items():
         after = knowing.scores[name]
-        table.add_row(name, f"{before:.3f}", f"{after:.3f}", f"{after - before:+.3f}")
+        table.add_row(name, f"{before:.3f}", f"{after:.3f}", _change(f"{after - before:+.3f}", after - before))
     wrong = [int(trial.misplaced.sum()) for trial in (without, knowing)]
-    table.add_row("rows in the wrong cluster", *map(str, wrong), f"{wrong[1] - wrong[0]:+d}")
+    table.add_row(
+        "rows in the wrong cluster", *map(str, wrong), _change(f"{wrong[1] - wrong[0]:+d}", wrong[0] - wrong[1])
+    )
     violated = [f"{trial.n_violated} of {n_answers}" for trial in (without, knowing)]
-    table.add_row("violated pairs", *violated, f"{knowing.n_violated - without.n_violated:+d}")
+    kept = without.n_violated - knowing.n_violated
+    table.add_row("violated pairs", *violated, _change(f"{-kept:+d}", kept))
     table.add_row("seconds", f"{without.seconds:.3f}", f"{knowing.seconds:.3f}", "")
     return table
+
+
+def _change(shown: str, gain: float) -> Text:
+    return Text(shown, "green" if gain > 0 else "red" if gain < 0 else "")
 
 
 def _write(
@@ -195,14 +195,15 @@ def _say_next(out: Path, k: int, scale: str, random_state: int) -> None:
     console = _render.console()
     console.print(Text.assemble(("Written to ", ""), (f"{out}/", "bold"), ": ", ", ".join(_files(out))))
     clew, place = _command(), shlex.quote(str(out))
-    flags = f"-k {k} --n-init {N_INIT}"
+    flags = f"--init {START['init']} --n-init {START['n_init']}"
     if scale != "none":
         flags += f" --scale {scale}"
     if random_state:
         flags += f" --random-state {random_state}"
     console.print("\nNow try:", style="bold")
     for line in (
-        f"{clew} cluster {place}/data.csv --id id -c {place}/answers.csv {flags} -o my-labels.csv",
+        f"{clew} cluster {place}/data.csv --id id -c {place}/answers.csv -k {k} \\",
+        f"    {flags} -o my-labels.csv",
         f"{clew} check {place}/answers.csv -k {k}",
         f"{clew} methods",
     ):

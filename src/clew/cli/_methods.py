@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 from typing import Any
 
 from rich import box
+from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -14,6 +17,12 @@ from clew._registry import by_method_name
 from clew.cli import _render
 from clew.cli._parameters import flag_of, signature_of
 from clew.exceptions import ParameterError
+
+# Parameters that the shell treats in its own way.
+_IN_THE_SHELL = {
+    "n_clusters": ("-k, --n-clusters", "none", "Number of clusters; always to be given."),
+    "random_state": ("--random-state", "0", "The seed; fixed, so that a command repeats itself."),
+}
 
 
 def run(name: str | None) -> None:
@@ -36,48 +45,78 @@ def find_method(name: str) -> Any:
 
 def _list() -> None:
     console = _render.console()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold")
-    table.add_column("method", style="cyan", no_wrap=True)
-    table.add_column("what it does", ratio=1)
-    for heading in ("labels", "must-link", "cannot-link"):
-        table.add_column(heading)
-    for heading in ("sparse", "weights"):
-        table.add_column(heading, justify="center")
+    words = _table("method", "in Python", "what it does")
+    abilities = _table("method", "labels", "must-link", "cannot-link", "sparse", "weights")
     for name, kind in sorted(by_method_name().items()):
         can = kind._capabilities
-        table.add_row(
-            name,
-            Text(_first_line(kind)),
-            can.labels,
-            can.must_link,
-            can.cannot_link,
-            _tick(can.sparse),
-            _tick(can.sample_weight),
-        )
-    console.print(table)
-    console.print("hard: always kept or refused with the reason; soft: kept at a price; seeds: used to start from.")
-    console.print("Parameters of one: [cyan]clew methods NAME[/cyan]. Use it: [cyan]clew cluster -m NAME[/cyan].")
+        words.add_row(name, kind.__name__, Text(sections(kind)[""].partition("\n")[0]))
+        flags = ["yes" if able else "-" for able in (can.sparse, can.sample_weight)]
+        abilities.add_row(name, can.labels, can.must_link, can.cannot_link, *flags)
+    console.print(words)
+    console.print(abilities)
+    console.print("hard: holds, or is refused with the reason   soft: may break at a price")
+    console.print("seeds: says where clusters start             ignored: not used")
+    console.print("\nMore about one: [cyan]clew methods NAME[/cyan]   use it: [cyan]clew cluster -m NAME[/cyan]")
 
 
 def _explain(name: str, kind: Any) -> None:
     console = _render.console()
-    console.print(Text.assemble((name, "bold cyan"), f"  (clew.{kind.__name__} in Python)"))
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold")
-    table.add_column("flag", style="cyan", no_wrap=True)
-    table.add_column("default")
+    text = sections(kind)
+    console.print(Text.assemble((name, "bold cyan"), f", {kind.__name__} in Python"))
+    _print_prose(console, text[""])
+    told = parameters(text.get("Parameters", ""))
+    table = _table("flag", "default", "what it says")
     for parameter, default in signature_of(kind).items():
-        flag = "-k, --n-clusters" if parameter == "n_clusters" else flag_of(parameter)
+        flag, shown = flag_of(parameter), str(default).lower()
         if isinstance(default, bool):
-            flag += f" / {flag_of(f'no_{parameter}')}"
-        shown = "0 in the shell, none in Python" if parameter == "random_state" else str(default).lower()
-        table.add_row(flag, "required in the shell" if parameter == "n_clusters" else shown)
-    console.print(Text(inspect.getdoc(kind) or ""))
+            flag += f"\n{flag_of(f'no_{parameter}')}"
+        table.add_row(*_IN_THE_SHELL.get(parameter, (flag, shown, Text(told.get(parameter, "")))))
     console.print(table)
+    for section in ("Notes", "References"):
+        if section in text:
+            console.print(section, style="bold")
+            _print_prose(console, text[section])
+    console.print(f"In Python: [cyan]help(clew.{kind.__name__})[/cyan]")
 
 
-def _first_line(kind: Any) -> str:
-    return (inspect.getdoc(kind) or "").partition("\n")[0]
+def sections(kind: Any) -> dict[str, str]:
+    """Split a numpy-style docstring by its headings; what comes before the first is under the empty name."""
+    parts = re.split(r"(?m)^(\w[\w ]*)\n-{3,}\n", inspect.getdoc(kind) or "")
+    return {"": parts[0].strip()} | {
+        heading: body.strip("\n") for heading, body in zip(parts[1::2], parts[2::2], strict=True)
+    }
 
 
-def _tick(value: bool) -> str:
-    return "yes" if value else "-"
+def parameters(text: str) -> dict[str, str]:
+    """Give what a Parameters section says of each: its description, or its type where there is none."""
+    told: dict[str, str] = {}
+    for entry in re.split(r"(?m)^(?=\S)", text):
+        head, _, body = entry.partition("\n")
+        names, _, kind = head.partition(" : ")
+        kind = re.sub(r",? default=.*", "", kind)
+        for parameter in names.split(", "):
+            told[parameter.strip()] = _without_marks(" ".join(body.split()) or kind)
+    return told
+
+
+def _print_prose(console: Console, text: str) -> None:
+    """Fold paragraphs to the width of the terminal; formulas stay as they are."""
+    for paragraph in re.split(r"\n\s*\n", text):
+        if paragraph.startswith(".. math::"):
+            console.print(Padding(Text(inspect.cleandoc(paragraph.removeprefix(".. math::"))), (0, 4)))
+        else:
+            console.print(Text(_without_marks(" ".join(paragraph.split()))))
+        console.print()
+
+
+def _without_marks(text: str) -> str:
+    """Leave out the marks of reStructuredText."""
+    return re.sub(r"^\.\. (?=\[)|`+|(?<=\])_", "", text)
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), header_style="bold")
+    table.add_column(headings[0], style="cyan", no_wrap=True)
+    for heading in headings[1:]:
+        table.add_column(heading)
+    return table

@@ -96,10 +96,10 @@ def _draw_panel(axis: Any, points: NDArray[np.float64], panel: Panel) -> None:
     for pairs, style in ((panel.cannot_link, (0, (4, 3))), (panel.must_link, "solid")):
         if pairs is not None and len(pairs):
             lines = LineCollection(
-                list(points[pairs]), colors=INK, linewidths=0.7, linestyles=[style], alpha=0.45, zorder=1
+                list(points[pairs]), colors=INK, linewidths=0.7, linestyles=[style], alpha=0.4, zorder=1
             )
             axis.add_collection(lines)
-    size = 34 if len(points) < 500 else 14
+    size, ring = (34, 1.0) if len(points) < 500 else (14, 0.6)
     for cluster in range(int(panel.clusters.max()) + 1):
         rows = panel.clusters == cluster
         axis.scatter(
@@ -112,7 +112,7 @@ def _draw_panel(axis: Any, points: NDArray[np.float64], panel: Panel) -> None:
             zorder=2,
         )
     wrong = panel.misplaced
-    axis.scatter(*points[wrong].T, s=size * 3.4, facecolors="none", edgecolors=INK, linewidths=1.0, zorder=3)
+    axis.scatter(*points[wrong].T, s=size * 3.4, facecolors="none", edgecolors=INK, linewidths=ring, zorder=3)
 
 
 def _legend(names: Sequence[str], panels: Sequence[Panel]) -> list[Any]:

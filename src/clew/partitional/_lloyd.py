@@ -175,6 +175,11 @@ class Units:
         return len(self.weights)
 
     @cached_property
+    def alike(self) -> bool:
+        """Whether all weights are 1."""
+        return bool((self.weights == 1).all())
+
+    @cached_property
     def sizes(self) -> IntArray:
         """Rows per unit."""
         return np.bincount(self.unit_of, minlength=len(self))
@@ -185,8 +190,10 @@ class Units:
         block = max(_LEAST_BLOCK_ROWS, _BLOCK_ENTRIES // max(len(centers), 1))
         for start in range(0, len(order), block):
             chosen = order[start : start + block]
-            scores = (self.points[chosen] @ directions).astype(np.float64) + offsets
-            scores *= self.weights[chosen, None]
+            scores = (self.points[chosen] @ directions).astype(np.float64, copy=False)
+            scores += offsets
+            if not self.alike:
+                scores *= self.weights[chosen, None]
             yield chosen, scores
 
     def cost(self, problem: Problem, centers: FloatArray, labels: Labels) -> float:

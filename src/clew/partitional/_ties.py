@@ -194,15 +194,19 @@ def _entailed_ties(constraints: Constraints, penalty: float) -> tuple[IntArray, 
     row_is_unit[pairs] = True
     rows = np.flatnonzero(row_is_unit)
     unit_of_row = np.cumsum(row_is_unit) - 1
-    component = closed.component_of[rows]
 
-    # Sets: every component first, by its number, then the cliques; a clique holds the rows of its components.
+    # Sets: the components that rows here are in, then the cliques; a clique holds the rows of its components.
+    named = np.zeros(closed.n_components, dtype=bool)
+    named[closed.component_of[rows]] = True
+    set_of = np.cumsum(named) - 1
+    own_set = set_of[closed.component_of[rows]]
     clique_of = np.repeat(np.arange(len(graph.member_ptr) - 1), np.diff(graph.member_ptr))
+    clique_set = clique_of + int(named.sum())
     row_ptr, rows_by_component = closed.rows
     repeats = closed.sizes[graph.members]
     places = np.repeat(row_ptr[graph.members], repeats) + _running(repeats)
     units = np.concatenate([np.arange(len(rows)), unit_of_row[rows_by_component[places]]])
-    sets = np.concatenate([component, np.repeat(clique_of, repeats) + closed.n_components])
+    sets = np.concatenate([own_set, np.repeat(clique_set, repeats)])
 
     # A clique counts the unit's own component too; the component's own entry takes that back.
     n_cliques = np.diff(graph.clique_ptr)
@@ -210,15 +214,15 @@ def _entailed_ties(constraints: Constraints, penalty: float) -> tuple[IntArray, 
     source = np.repeat(np.arange(graph.n_vertices), np.diff(graph.edge_ptr))
     bare = ~_share_a_clique(closed, source, graph.edges)
     profiles = (
-        np.concatenate([joined, source[bare], graph.members]),
-        np.concatenate([joined, graph.edges[bare], clique_of + closed.n_components]),
+        np.concatenate([set_of[joined], set_of[source[bare]], set_of[graph.members]]),
+        np.concatenate([set_of[joined], set_of[graph.edges[bare]], clique_set]),
         penalty * np.concatenate([-1.0 - n_cliques[joined], np.ones(int(bare.sum())), np.ones(len(clique_of))]),
     )
     constant = penalty * float((closed.sizes * (closed.sizes - 1) // 2).sum()) - float(np.minimum(prices, 0).sum())
     ties = Ties.build(
         len(rows),
         membership=(units, sets),
-        profile_of=component,
+        profile_of=own_set,
         profiles=profiles,
         pairs=(unit_of_row[pairs], prices),
         constant=constant,

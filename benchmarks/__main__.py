@@ -1,0 +1,42 @@
+"""`python -m benchmarks [NAME ...] [--quick] [--out DIRECTORY]`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from benchmarks import closure, importing, memory, quality, rounds, seeding
+from benchmarks._harness import RESULTS, environment
+
+BENCHMARKS = {
+    "rounds": rounds.run,
+    "memory": memory.run,
+    "closure": closure.run,
+    "import": importing.run,
+    "quality": quality.run,
+    "seeding": seeding.run,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure clew; see docs/benchmarks.md.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(BENCHMARKS)}; all unless given")
+    parser.add_argument("--quick", action="store_true", help="toy sizes: shows that it runs, judges nothing")
+    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIRECTORY", help="where the JSON files go")
+    options = parser.parse_args()
+    unknown = sorted(set(options.names) - set(BENCHMARKS))
+    if unknown:
+        parser.error(f"there is no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
+    names = options.names or list(BENCHMARKS)
+    command = " ".join(["python -m benchmarks", *options.names, *(["--quick"] if options.quick else [])])
+    print(", ".join(f"{key} {value}" for key, value in environment().items()))
+    for name in names:
+        report = BENCHMARKS[name](quick=options.quick)
+        path = report.write(options.out, command)
+        print(f"\n{report.title}\n\n{report.table()}\n")
+        for note in report.notes:
+            print(note)
+        print(f"written: {path}", flush=True)
+
+
+main()
