@@ -69,6 +69,15 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return self._fit_checked(X, constraints, None)
 
     def _fit_checked(self, X: Any, constraints: Any, sample_weight: Any) -> Self:
+        before = dict(vars(self))
+        try:
+            self._fit_all(X, constraints, sample_weight)
+        except BaseException:  # a failed or interrupted fit leaves the estimator as it was
+            self.__dict__ = before
+            raise
+        return self
+
+    def _fit_all(self, X: Any, constraints: Any, sample_weight: Any) -> None:
         check_parameters(self, self._parameters)
         X = check_rows(self, X, reset=True, accept_sparse=self._capabilities.sparse)
         n_samples = X.shape[0]
@@ -82,7 +91,6 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             "%s: %d rows, %d must-links and %d cannot-links violated",
             type(self).__name__, n_samples, len(self.violated_must_link_), len(self.violated_cannot_link_),
         )  # fmt: skip
-        return self
 
     def _usable(self, constraints: Constraints) -> Constraints:
         """The constraints this method works with; a hard method refuses contradictory ones."""

@@ -6,16 +6,29 @@ import io
 import json
 import os
 import zipfile
-from pathlib import Path
+import zlib
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from clew._tables import replacing
 from clew._version import __version__
 from clew.exceptions import FileError
 
 FORMAT = 1
+# What zipfile, zlib, json and numpy raise for files that are not what they should be.
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ValueError,
+)
 _PLAIN = (bool, int, float, str, type(None))
 
 
@@ -29,20 +42,12 @@ def write_state(path: str | os.PathLike[str], name: str, params: dict[str, Any],
         "params": {key: _pack(f"params.{key}", value, arrays) for key, value in params.items()},
         "learned": {key: _pack(f"learned.{key}", value, arrays) for key, value in learned.items()},
     }
-    target = Path(path)
-    temporary = target.with_name(target.name + ".part")
-    try:
-        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("estimator.json", json.dumps(document, indent=1))
-            for key, array in arrays.items():
-                buffer = io.BytesIO()
-                np.save(buffer, array, allow_pickle=False)
-                archive.writestr(f"{key}.npy", buffer.getvalue())
-        os.replace(temporary, target)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be written ({error.strerror}). Choose another place.") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("estimator.json", json.dumps(document, indent=1))
+        for key, array in arrays.items():
+            buffer = io.BytesIO()
+            np.save(buffer, array, allow_pickle=False)
+            archive.writestr(f"{key}.npy", buffer.getvalue())
 
 
 def read_state(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[str, Any]]:
@@ -50,23 +55,24 @@ def read_state(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[
     try:
         with zipfile.ZipFile(path) as archive:
             document = json.loads(archive.read("estimator.json"))
-            if document["format"] > FORMAT:
+            if int(document["format"]) > FORMAT:
                 raise FileError(f"{path} was written by clew {document['clew']}, which is newer. Update clew.")
             arrays = {
                 entry.removesuffix(".npy"): np.load(io.BytesIO(archive.read(entry)), allow_pickle=False)
                 for entry in archive.namelist()
                 if entry.endswith(".npy")
             }
+        params, learned = (
+            {str(key): _unpack(value, arrays) for key, value in document[part].items()}
+            for part in ("params", "learned")
+        )
+        return str(document["estimator"]), params, learned
+    except FileError:
+        raise
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}. Check the path.") from None
-    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError, ValueError) as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"{path} is not an estimator saved by clew.") from None
-    params, learned = (
-        {key: _unpack(value, arrays) for key, value in document[part].items()} for part in ("params", "learned")
-    )
-    return document["estimator"], params, learned
+    except _DAMAGED:
+        raise FileError(f"{path} is damaged, or no estimator saved by clew.") from None
 
 
 def _pack(key: str, value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:

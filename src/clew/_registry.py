@@ -38,7 +38,10 @@ def load(path: str | os.PathLike[str]) -> ConstrainedClusterer:
     known = {cls.__name__: cls for cls in all_estimators()}
     if name not in known:
         raise FileError(f"{path} holds a {name!r}, which this version of clew does not have. Update clew.")
-    estimator = known[name](**params)
+    try:
+        estimator = known[name](**params)
+    except TypeError:
+        raise FileError(f"{path} holds parameters that {name} does not have. Update clew.") from None
     for attribute, value in learned.items():
         setattr(estimator, attribute, value)
     return estimator

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from clew.exceptions import DataError, ParameterError
+from clew.exceptions import DataError, DataTypeError, ParameterError
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ def integer(low: int) -> Allowed:
 
 def number(low: float, high: float = np.inf) -> Allowed:
     """Numbers from `low` to `high`."""
-    what = f"a number >= {low:g}" if high == np.inf else f"a number from {low:g} to {high:g}"
+    what = f"a finite number >= {low:g}" if high == np.inf else f"a number from {low:g} to {high:g}"
     return Allowed(
         what,
-        lambda value: _is_a(Real, value) and low <= float(value) <= high,
+        lambda value: _is_a(Real, value) and np.isfinite(float(value)) and low <= float(value) <= high,
     )
 
 
@@ -89,20 +89,31 @@ def as_generator(random_state: Any) -> np.random.Generator:
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool) -> Any:
-    """X as a C-contiguous float array or CSR matrix, float32 kept; text and missing values are refused with their place."""
+    """X as a C-contiguous float array or CSR matrix, float32 kept; text and missing values are refused."""
     names = _refuse_text(X)
-    checked = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse="csr" if accept_sparse else False,
-        accept_large_sparse=False,
-        dtype=[np.float64, np.float32],
-        order="C",
-        ensure_all_finite=False,
-    )
+    try:
+        checked = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr" if accept_sparse else False,
+            accept_large_sparse=False,
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+        )
+    except TypeError as error:  # numpy's promotion errors are TypeErrors too
+        raise DataTypeError(f"X cannot be used: {error}") from error
+    except ValueError as error:
+        raise DataError(_reworded(str(error))) from error
     _refuse_missing(checked, names)
     return checked
+
+
+def _reworded(message: str) -> str:
+    if message.startswith("could not convert string"):
+        return f"X holds text ({message.rpartition(': ')[2]}). Encode it as numbers, or leave the column out."
+    return message
 
 
 def _refuse_text(X: Any) -> list[str] | None:
@@ -157,5 +168,5 @@ def check_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]
         row = int(np.flatnonzero(wrong)[0])
         raise DataError(f"sample_weight[{row}] is {weights[row]:g}: expected a number >= 0.")
     if not weights.any():
-        raise DataError("sample_weight is 0 for every row. Give at least one row a weight.")
+        raise DataError("sample_weight is zero for every row. Give at least one row a weight.")
     return np.empty(0) if (weights == 1).all() else weights

@@ -6,6 +6,7 @@
     └── ClewError                              anything wrong with what was given
         ├── ParameterError                     a constructor or function argument
         ├── DataError                          the rows: missing values, text, shape
+        │   └── DataTypeError                  … of a type that is no table of numbers (also a TypeError)
         ├── FileError                          a file: unreadable, columns, one of its lines
         └── ConstraintError                    the knowledge: row numbers, ids, confidences
             ├── ContradictoryConstraintsError  must-links join what a cannot-link separates
@@ -32,6 +33,10 @@ class ParameterError(ClewError):
 
 class DataError(ClewError):
     """Rows that cannot be clustered: missing values, text columns, wrong shape."""
+
+
+class DataTypeError(DataError, TypeError):
+    """Rows of a type that cannot be read as a table of numbers."""
 
 
 class FileError(ClewError):

@@ -349,7 +349,7 @@ def test_interrupted_writing_leaves_no_half_file(clew, blobs, monkeypatch):
         stream.write("name,clu")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("clew.datasets._write._write_delimited", interrupted)
+    monkeypatch.setattr("clew._tables._write_delimited", interrupted)
     result = clew("cluster", "data.csv", "--id", "name", "-k", 3, "-o", "out.csv")
     assert result.exit_code == 130
     assert result.stderr == "stopped; nothing was written\n"

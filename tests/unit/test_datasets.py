@@ -362,7 +362,7 @@ def test_interrupted_writing_leaves_what_was_there(tmp_path, monkeypatch, interr
         stream.write("half a")
         raise interruption
 
-    monkeypatch.setattr("clew.datasets._write._write_delimited", broken)
+    monkeypatch.setattr("clew._tables._write_delimited", broken)
     expected = FileError if isinstance(interruption, OSError) else interruption
     with pytest.raises(expected):
         write_table(path, {"a": [1]})

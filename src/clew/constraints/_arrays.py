@@ -14,15 +14,26 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 
-def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The array, read-only from now on."""
-    array.flags.writeable = False
-    return array
+def freeze(value: Any) -> None:
+    """Make an array, or the arrays of a sparse matrix, read-only."""
+    for array in (value.data, value.indices, value.indptr) if sparse.issparse(value) else (value,):
+        array.flags.writeable = False
+
+
+def dense(groups: IntArray) -> IntArray:
+    """Groups renumbered 0, 1, …; -1 stays. Keys made of them cannot overflow, whatever numbers people use."""
+    numbers = np.full(len(groups), -1, dtype=np.int64)
+    grouped = groups >= 0
+    numbers[grouped] = np.unique(groups[grouped], return_inverse=True)[1]
+    return numbers
 
 
 def as_integers(values: Any, name: str) -> IntArray:
     """Whole numbers as int64; anything else is refused with its place."""
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ConstraintError(f"{name} is ragged: its rows have different lengths. Give all the same.") from None
     if array.size == 0:
         return array.astype(np.int64)
     if array.dtype == bool or array.dtype.kind not in "iuf":
@@ -31,7 +42,8 @@ def as_integers(values: Any, name: str) -> IntArray:
             f"{name} holds {first!r}: expected whole numbers. Translate ids to row positions, or pass ids= "
             "to Constraints.of."
         )
-    whole = array.astype(np.int64)
+    with np.errstate(invalid="ignore"):
+        whole = array.astype(np.int64)  # NaN and infinity become numbers that differ from them
     if array.dtype.kind == "f" and not np.array_equal(whole, array):
         place = np.argwhere(whole != array)[0]
         raise ConstraintError(f"{name}{place.tolist()} is {array[tuple(place)]}: expected whole numbers.")
@@ -44,17 +56,11 @@ def as_rows_together(values: Any, name: str, width: int) -> IntArray:
         values = ()
     if not hasattr(values, "__len__"):
         values = list(values)
-    shape_wanted = f"expected shape (n, {width})"
-    try:
-        array = as_integers(values, name)
-    except (ValueError, TypeError) as error:
-        if isinstance(error, ConstraintError):
-            raise
-        raise ConstraintError(f"{name} is ragged: {shape_wanted}, one row of {width} numbers each.") from None
+    array = as_integers(values, name)
     if array.size == 0:
         return np.empty((0, width), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != width:
-        raise ConstraintError(f"{name} has shape {array.shape}: {shape_wanted}.")
+        raise ConstraintError(f"{name} has shape {array.shape}: expected (n, {width}), {width} row numbers each.")
     if (array < 0).any():
         place = np.flatnonzero((array < 0).any(axis=1))[0]
         raise ConstraintError(
@@ -121,9 +127,11 @@ def as_soft_groups(values: Any) -> sparse.csr_array | None:
     if values is None:
         return None
     try:
-        matrix = sparse.csr_array(values, dtype=np.float64)
+        matrix = sparse.csr_array(values, dtype=np.float64, copy=True)
     except (ValueError, TypeError):
-        raise ConstraintError("soft_groups: expected a rows x groups matrix of strengths in [0, 1].") from None
+        matrix = None
+    if matrix is None or matrix.ndim != 2:
+        raise ConstraintError("soft_groups: expected a rows x groups matrix of strengths in [0, 1].")
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     wrong = ~((matrix.data >= 0) & (matrix.data <= 1))
@@ -139,8 +147,6 @@ def as_soft_groups(values: Any) -> sparse.csr_array | None:
         raise ConstraintError(
             f"soft_groups: the strengths of row {row} sum to {totals[row]:g}; they may sum to at most 1. Scale them."
         )
-    for part in (matrix.data, matrix.indices, matrix.indptr):
-        part.flags.writeable = False
     return matrix
 
 
@@ -157,3 +163,13 @@ def links_within(groups: IntArray) -> IntArray:
     rows = rows[np.argsort(groups[rows], kind="stable")]
     together = groups[rows[1:]] == groups[rows[:-1]]
     return np.column_stack([rows[:-1], rows[1:]])[together]
+
+
+def as_ids(values: Any) -> npt.NDArray[Any] | None:
+    """One name per row."""
+    if values is None:
+        return None
+    array = np.array(values)
+    if array.ndim != 1:
+        raise ConstraintError(f"ids has shape {array.shape}: expected a list with one id per row.")
+    return array

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.constraints._arrays import IntArray, group_columns, links_within
+from clew.constraints._arrays import IntArray, dense, group_columns, links_within
 from clew.kernels.chain import find_chain
 from clew.solvers.coloring import compress
 
@@ -69,7 +69,7 @@ def _apart_in_one_component(constraints: Constraints, component_of: IntArray) ->
         yield first, second, f"cannot_link[{place}]"
     for column in group_columns(constraints.cannot_groups):
         # Rows that share group and component, each with the next one: as many as say it all.
-        key = np.where(column >= 0, column * (component_of.max(initial=0) + 1) + component_of, -1)
+        key = np.where(column >= 0, dense(column) * (component_of.max(initial=0) + 1) + component_of, -1)
         for first, second in links_within(key).tolist():
             yield first, second, "cannot_groups"
     if constraints.labels is not None:

@@ -9,12 +9,12 @@ from typing import Any, Self, cast
 import numpy as np
 from scipy import sparse
 
+from clew._tables import write_table
 from clew.constraints import _arrays, _feasibility, _restrict
-from clew.constraints._arrays import FloatArray, IntArray, frozen, group_columns
+from clew.constraints._arrays import FloatArray, IntArray, dense, freeze, group_columns
 from clew.constraints._closure import Closure, closure, must_links
 from clew.constraints._conflicts import Conflict, find_conflicts
 from clew.constraints._feasibility import Feasibility
-from clew.constraints._files import write_records
 from clew.constraints._geometry import pairs_closer_than, pairs_farther_than
 from clew.constraints._inputs import arguments_from
 from clew.constraints._records import records_of, row_lookup
@@ -95,14 +95,13 @@ class Constraints:
             "labels": _arrays.as_labels(labels),
             "must_groups": _arrays.as_groups(must_groups, "must_groups"),
             "cannot_groups": _arrays.as_groups(cannot_groups, "cannot_groups"),
-            "ids": None if ids is None else np.array(ids),
+            "ids": _arrays.as_ids(ids),
+            "soft_groups": _arrays.as_soft_groups(soft_groups),
         }
         for kind, given in (("must_link", must_link_confidence), ("cannot_link", cannot_link_confidence)):
             name = f"{kind}_confidence"
             values[name] = _arrays.as_confidence(given, name, len(values[kind]))
-        for name, value in values.items():
-            object.__setattr__(self, name, value if value is None else frozen(value))
-        object.__setattr__(self, "soft_groups", _arrays.as_soft_groups(soft_groups))
+        self.__setstate__(values)
         object.__setattr__(self, "n_samples", self._agreed_length(n_samples))
         self._check_range("n_samples={n}")
         if self.ids is not None:
@@ -110,6 +109,18 @@ class Constraints:
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Constraints are immutable: {name} cannot be set. Build new ones, or join two with |.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"Constraints are immutable: {name} cannot be removed.")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in Constraints.__annotations__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            if isinstance(value, np.ndarray) or sparse.issparse(value):
+                freeze(value)
+            object.__setattr__(self, name, value)
 
     def _agreed_length(self, n_samples: int | None) -> int | None:
         lengths = {"n_samples": n_samples}
@@ -162,6 +173,8 @@ class Constraints:
             return cls(n_samples=n_samples, ids=ids)
         if not isinstance(given, Constraints):
             given = cls(**arguments_from(given, None if n_samples is None else int(n_samples), ids))
+        elif ids is not None and given.ids is None:
+            given = given._replace(ids=ids)
         return given.about(n_samples) if n_samples is not None else given
 
     @classmethod
@@ -318,17 +331,13 @@ class Constraints:
         if clash.any():
             row = int(np.flatnonzero(clash)[0])
             raise ContradictoryConstraintsError(
-                f"Row {self.describe_row(row)} has class {self.labels[row]} in one and {other.labels[row]} in the other. "
-                "Remove one."
+                f"Row {self.describe_row(row)} has class {self.labels[row]} in one and {other.labels[row]} in the "
+                "other. Remove one."
             )
         return cast(IntArray, np.maximum(self.labels, other.labels))
 
     def _replace(self, **changes: Any) -> Constraints:
-        names = (
-            "must_link", "cannot_link", "labels", "must_link_confidence", "cannot_link_confidence", "must_groups",
-            "cannot_groups", "soft_groups", "triplets", "n_samples", "ids",
-        )  # fmt: skip
-        return type(self)(**{**{name: getattr(self, name) for name in names}, **changes})
+        return type(self)(**{**self.__getstate__(), **changes})
 
     def at_least(self, confidence: float) -> Constraints:
         """Without the pairs that are less sure than `confidence`."""
@@ -398,13 +407,15 @@ class Constraints:
     @staticmethod
     def _alike(groups: IntArray, clusters: IntArray) -> IntArray:
         grouped = (groups >= 0) & (clusters >= 0)
-        return _arrays.links_within(np.where(grouped, groups * (int(clusters.max(initial=0)) + 1) + clusters, -1))
+        return _arrays.links_within(
+            np.where(grouped, dense(groups) * (int(clusters.max(initial=0)) + 1) + clusters, -1)
+        )
 
     # -- out -------------------------------------------------------------------------------------------------------
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
         """Write csv, tsv, jsonl or parquet, in the user's ids where known; `from_file` reads it back."""
-        write_records(path, records_of(self))
+        write_table(path, records_of(self))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Constraints):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from clew.constraints._arrays import FloatArray, IntArray
-from clew.exceptions import ConstraintError, ParameterError
+from clew.exceptions import ConstraintError, DataError, ParameterError
 
 # Distances held at once: 32 megabytes.
 _BLOCK_ENTRIES = 4_000_000
@@ -43,12 +44,18 @@ def pairs_farther_than(X: Any, gamma: float, limit: int) -> IntArray:
     return np.concatenate(found)
 
 
-def _points(X: Any, name: str, value: float) -> FloatArray:
-    if not np.isreal(value) or not value >= 0:
+def _points(X: Any, name: str, value: Any) -> FloatArray:
+    if not isinstance(value, Real) or not float(value) >= 0:
         raise ParameterError(f"{name}={value!r}: expected a distance >= 0.")
-    points = np.asarray(X, dtype=np.float64)
-    if points.ndim != 2 or not np.isfinite(points).all():
-        raise ConstraintError(f"X has shape {points.shape}: expected finite numbers, one row each.")
+    try:
+        points = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("X holds something that is no number. Encode it as numbers, or leave the column out.") from None
+    if points.ndim != 2:
+        raise DataError(f"X has shape {points.shape}: expected rows x columns.")
+    if not np.isfinite(points).all():
+        row, column = np.argwhere(~np.isfinite(points))[0].tolist()
+        raise DataError(f"X contains {points[row, column]} at row {row}, column {column}. Fill it in, or drop the row.")
     return points
 
 

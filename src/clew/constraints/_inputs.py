@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
 
-from clew.constraints._arrays import IntArray
+from clew.constraints._arrays import IntArray, as_rows_together
 from clew.constraints._files import read_records
 from clew.constraints._records import Records, arguments_of, key_of, row_lookup
 from clew.exceptions import ConstraintError
@@ -36,8 +36,8 @@ _KEYS = {
     "unlabelled": "unlabelled",
 }
 _FORMS = (
-    "a Constraints, labels (one per row, -1 unknown), a dict {'must_link': ..., 'cannot_link': ...}, pairs with answers "
-    "(pairs, y), a frame with columns id_1, id_2, answer, a signed sparse matrix, or the path of a file"
+    "a Constraints, labels (one per row, -1 unknown), a dict {'must_link': ..., 'cannot_link': ...}, pairs with "
+    "answers (pairs, y), a frame with columns id_1, id_2, answer, a signed sparse matrix, or the path of a file"
 )
 
 
@@ -72,8 +72,7 @@ def _ndim(given: Any) -> int:
 
 
 def _looks_like_pairs(value: Any) -> bool:
-    array = np.asarray(value)
-    return array.size == 0 or (array.ndim == 2 and array.shape[1] == 2)
+    return _ndim(value) == 2 or (_ndim(value) == 1 and np.size(value) == 0) or _ndim(value) == -1
 
 
 def _from_dict(given: Mapping[Any, Any], n_samples: int | None, ids: Any) -> dict[str, Any]:
@@ -88,16 +87,23 @@ def _from_dict(given: Mapping[Any, Any], n_samples: int | None, ids: Any) -> dic
             raise ConstraintError(f"constraints names {name} twice ({key!r} is another word for it). Keep one.")
         arguments[name] = value
     lookup = None if ids is None else row_lookup(ids)
-    for name in ("must_link", "cannot_link"):
+    for name, width in (("must_link", 2), ("cannot_link", 2), ("triplets", 3)):
         if sparse.issparse(arguments.get(name)):
             upper = sparse.triu(abs(arguments[name]) + abs(arguments[name]).T, k=1).tocoo()
             arguments[name] = np.column_stack([upper.row, upper.col])
         elif lookup is not None and name in arguments:
-            arguments[name] = _pairs_of_ids(arguments[name], name, lookup)
-    fixed = arguments.pop("fixed", None)
+            arguments[name] = _rows_of_ids(arguments[name], name, width, lookup)
+    fixed, unlabelled = arguments.pop("fixed", None), arguments.pop("unlabelled", None)
+    if (fixed is not None or unlabelled is not None) and "labels" not in arguments:
+        raise ConstraintError(
+            "constraints has 'fixed' or 'unlabelled', but no 'labels' (or 'membership') they speak of."
+        )
     if fixed is not None:
-        arguments["labels"] = np.where(np.asarray(fixed, dtype=bool), arguments.get("labels", -1), -1)
-    unlabelled = arguments.pop("unlabelled", None)
+        if np.shape(fixed) != np.shape(arguments["labels"]):
+            raise ConstraintError(
+                f"'fixed' has shape {np.shape(fixed)}, the labels {np.shape(arguments['labels'])}. Give one per row."
+            )
+        arguments["labels"] = np.where(np.asarray(fixed, dtype=bool), arguments["labels"], -1)
     if unlabelled is not None:
         names = np.asarray(arguments["labels"], dtype=object).astype(str)
         known = names != str(unlabelled)
@@ -107,21 +113,24 @@ def _from_dict(given: Mapping[Any, Any], n_samples: int | None, ids: Any) -> dic
     return {**arguments, "n_samples": n_samples, "ids": ids}
 
 
-def _pairs_of_ids(pairs: Any, name: str, lookup: dict[str, int]) -> IntArray:
+def _rows_of_ids(tuples: Any, name: str, width: int, lookup: dict[str, int]) -> IntArray:
     rows = []
-    for place, pair in enumerate(pairs):
-        if len(pair) != 2:
-            raise ConstraintError(f"{name}[{place}] is {pair!r}: expected two ids.")
-        for value in pair:
+    for place, ids in enumerate(tuples):
+        if np.ndim(ids) != 1 or len(ids) != width:
+            raise ConstraintError(f"{name}[{place}] is {ids!r}: expected {width} ids.")
+        for value in ids:
             if key_of(value) not in lookup:
                 raise ConstraintError(f"{name}[{place}] names {value!r}, which is not among the {len(lookup)} row ids.")
-        rows.append([lookup[key_of(value)] for value in pair])
-    return np.array(rows, dtype=np.int64).reshape(-1, 2)
+        rows.append([lookup[key_of(value)] for value in ids])
+    return np.array(rows, dtype=np.int64).reshape(-1, width)
 
 
 def _from_pairs_and_answers(pairs: Any, answers: Any, n_samples: int | None, ids: Any) -> dict[str, Any]:
     """metric-learn's form: row pairs and +1 / -1."""
-    together, signs = np.asarray(pairs).reshape(-1, 2), np.asarray(answers)
+    together, signs = (
+        as_rows_together(pairs, "pairs", 2) if ids is None else np.asarray(pairs).reshape(-1, 2),
+        np.asarray(answers),
+    )
     if len(together) != len(signs):
         raise ConstraintError(f"{len(together)} pairs but {len(signs)} answers. Give one answer (1 or -1) per pair.")
     columns = {"id_1": together[:, 0].tolist(), "id_2": together[:, 1].tolist(), "answer": signs.tolist()}

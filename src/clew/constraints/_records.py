@@ -253,7 +253,7 @@ def _rows(
         remedy = "is no row position (0, 1, …). Pass ids= (in the shell: --id COLUMN) to use your own ids."
     else:
         rows = np.array(
-            [lookup.get(key, -1) if used else 0 for key, used in zip(keys, needed, strict=True)],
+            [_row_of(key, lookup) if used else 0 for key, used in zip(keys, needed, strict=True)],
             dtype=np.int64,
         )
         wrong = rows < 0
@@ -262,6 +262,12 @@ def _rows(
         place = int(np.flatnonzero(wrong)[0])
         raise records.error(f"{records.where(place)}: {column} {values[place]!r} {remedy}")
     return rows
+
+
+def _row_of(key: str, lookup: dict[str, int]) -> int:
+    if key not in lookup and key.startswith("'"):
+        key = key[1:]  # written so that a spreadsheet takes the id for text
+    return lookup.get(key, -1)
 
 
 def _is_whole(text: str) -> bool:

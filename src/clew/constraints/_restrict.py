@@ -66,7 +66,7 @@ def restricted(constraints: Constraints, rows: IntArray) -> dict[str, Any]:
 
 
 class _StandIns:
-    """For every old row the new position that stands for it: its own, or that of a kept row it is joined to; else -1."""
+    """For every old row the new position that stands for it: its own, or that of a kept row joined to it; else -1."""
 
     def __init__(self, place: IntArray, component_of: IntArray, n_components: int) -> None:
         self.component_of, self.n_components = component_of, n_components

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from clew.exceptions import DataError, FileError, MissingExtraError, ParameterError
+from clew._tables import delimiter_of, require_pyarrow
+from clew.exceptions import DataError, FileError, ParameterError
 
 READABLE = (".csv", ".tsv", ".parquet", ".npy", ".npz")
 
@@ -240,19 +241,13 @@ def _parse_delimited(path: Path, text: frozenset[str]) -> tuple[list[str], list[
         first = stream.readline()
         if not first.strip():
             raise FileError(f"{path} is empty or starts with a blank line. Its first line must name the columns.")
-        reader = csv.reader(chain([first], stream), delimiter=_delimiter(path, first), strict=True)
+        reader = csv.reader(chain([first], stream), delimiter=delimiter_of(path, first), strict=True)
         try:
             names = [name.strip() for name in next(reader)]
             _check_header(path, names)
             return names, _by_column(_checked_rows(path, reader, len(names)), names, text)
         except csv.Error as error:
             raise FileError(f"{path}, line {reader.line_num}: {error}.") from error
-
-
-def _delimiter(path: Path, header: str) -> str:
-    if path.suffix.lower() == ".tsv":
-        return "\t"
-    return ";" if ";" in header and "," not in header else ","
 
 
 def _check_header(path: Path, names: list[str]) -> None:
@@ -373,13 +368,9 @@ def _table_of_arrays(path: Path, arrays: dict[str, Any], features: tuple[str, ..
 
 
 def _read_parquet(path: Path) -> Table:
+    pyarrow = require_pyarrow()
     try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtraError("Parquet files need pyarrow: pip install 'clew[io]'.") from error
-    try:
-        stored = parquet.read_table(path)
+        stored = pyarrow.parquet.read_table(path)
     except pyarrow.ArrowException as error:
         raise FileError(f"Cannot read {path}: {error}.") from error
     if not stored.num_rows:

@@ -225,8 +225,8 @@ def move_blocks(
 ) -> cython.double:
     """Visit blocks of units in `order`; one that is together moves, whole, to where its cost plus prices is lowest.
 
-    Row t of `costs` is the cost of all units of block `order[t]`, listed in `block_units`; the other arguments are those
-    of `assign_tied`. While a block is weighed its units count as unassigned: what they owe one another is the same
+    Row t of `costs` is the cost of all units of block `order[t]`, listed in `block_units`; the other arguments are as
+    in `assign_tied`. While a block is weighed its units count as unassigned: what they owe one another is the same
     wherever they are together. A block whose units are in several clusters stays. Ties in cost: the present cluster,
     then the lowest. Returns how much the cost of the moved blocks changed.
     """

@@ -204,7 +204,8 @@ def search_coloring(
 
     Most saturated vertex first (Brélaz 1979), colours in order of `preference`; colours used by nobody are alike, so
     only the first of them is tried. Reads the graph, `fixed` (>= 0: this colour), `by_degree` (vertices, lowest
-    degree first) and `preference` (one row for all or one per vertex); writes `colors` and work space: `blocked`, `saturation`, `used`
+    degree first) and `preference` (one row for all or one per vertex);
+    writes `colors` and work space: `blocked`, `saturation`, `used`
     (0 on entry), `first` (-1 on entry, one longer than the number of colours), `after`, `before`, `stack`
     (vertex, preference tried, unused tried). `work[0]` grows by one per neighbour told.
     """
@@ -353,9 +354,9 @@ def color_greedily(
     blocked: cython.char[::1],
     colors: cython.int[::1],
 ):
-    """Give each vertex of `order` its most preferred colour that no coloured neighbour has (one exists for peeled ones).
+    """Give each vertex of `order` its most preferred colour that no coloured neighbour has (peeled ones have one).
 
-    Reads the graph, `order` and `preference`; writes `colors` (-1: none yet); `blocked` is work space of one per colour.
+    Reads the graph, `order` and `preference`; writes `colors` (-1: none yet); `blocked` is work space, one per colour.
     """
     turn: cython.Py_ssize_t
     entry: cython.Py_ssize_t

@@ -34,7 +34,8 @@ class ConstrainedKMeans(KMeansFamily):
     leftover : {"k-means++", "mean"}, default="k-means++"
         How centres without a neighbourhood start: by k-means++, or near the global mean as in the paper.
     n_init : int, default=1
-        Number of starts; the result with the lowest objective is kept.
+        Number of starts; the result with the lowest objective is kept. After neighbourhoods, further starts keep the
+        known classes only and draw the other centres by k-means++.
     max_iter : int, default=300
         Most rounds of one start.
     tol : float, default=1e-4
@@ -67,15 +68,15 @@ class ConstrainedKMeans(KMeansFamily):
 
     Notes
     -----
-    Constraints: labels and must-links hard; cannot-links choose seeds and are then only reported. Labels for some of the
-    clusters are enough. Minimises, under these,
+    Constraints: labels and must-links hard; cannot-links choose seeds and are then only reported. Labels for some of
+    the clusters are enough. Minimises, under these,
 
-    .. math:: J = \\sum_i \\lVert x_i - c_{z_i} \\rVert^2
+    .. math:: J = \sum_i \lVert x_i - c_{z_i} \rVert^2
 
     Time O(t n k d) for t rounds; memory O(n + k d + pairs) beyond a copy of X.
-    Departs from [1]_, which knows labels only: must-linked rows act as the seeds of a cluster whose class has no number;
-    with more of them than clusters the largest seed, the others move as blocks. The default start of clusters without
-    seeds is k-means++; an empty cluster restarts at the row farthest from its centre.
+    Departs from [1]_, which knows labels only: must-linked rows act as the seeds of a cluster whose class has no
+    number; with more of them than clusters the largest seed, the others move as blocks. The default start of
+    clusters without seeds is k-means++; an empty cluster restarts at the row farthest from its centre.
 
     References
     ----------

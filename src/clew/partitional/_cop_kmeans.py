@@ -39,7 +39,8 @@ class COPKMeans(KMeansFamily):
     leftover : {"k-means++", "mean"}, default="k-means++"
         How centres without a neighbourhood start: by k-means++, or near the global mean as in the paper.
     n_init : int, default=1
-        Number of starts; the result with the lowest objective is kept.
+        Number of starts; the result with the lowest objective is kept. After neighbourhoods, further starts keep the
+        known classes only and draw the other centres by k-means++.
     max_iter : int, default=300
         Most rounds of one start.
     tol : float, default=1e-4
@@ -76,13 +77,13 @@ class COPKMeans(KMeansFamily):
     -----
     Constraints: all hard, entailed ones included. Minimises, under these,
 
-    .. math:: J = \\sum_i \\lVert x_i - c_{z_i} \\rVert^2
+    .. math:: J = \sum_i \lVert x_i - c_{z_i} \rVert^2
 
     Time O(t (n k d + m k)) for t rounds and m pairs, plus the search where a dead end is met (exponential in the worst
     case, bounded by `work_limit`); memory O(n + k d + m) beyond a copy of X.
     Departs from [1]_: must-linked rows move as one block; blocks with cannot-links are visited in seeded random order;
-    a round's labelling is kept only if it lowers J, else blocks move one at a time from the labelling before, so J never
-    rises; dead ends are repaired; an empty cluster restarts at the row farthest from its centre.
+    a round's labelling is kept only if it lowers J, else blocks move one at a time from the labelling before, so J
+    never rises; dead ends are repaired; an empty cluster restarts at the row farthest from its centre.
 
     References
     ----------

@@ -59,8 +59,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         closed = constraints.closure()
         clusters = cluster_labels(closed, self.n_clusters)
         best: Solution | None = None
-        for _ in range(self.n_init if isinstance(self.init, str) else 1):
-            start = initial_centers(problem, closed, clusters, self.init, self.leftover, rng)
+        for attempt in range(self.n_init if isinstance(self.init, str) else 1):
+            start = initial_centers(problem, closed, clusters, self.init, self.leftover, rng, again=attempt > 0)
             found = self._solve(problem, constraints, closed, start, rng)
             if best is None or found.objective < best.objective:
                 best = found

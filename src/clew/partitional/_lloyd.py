@@ -1,9 +1,9 @@
 """The rounds that all k-means relatives share.
 
-Free rows go to their nearest centre in blocks: distances through BLAS, then one compiled pass that takes the minimum and
-adds each row to its new cluster. Rows that knowledge ties together are a small set of *units*, which a policy assigns.
-A unit is a row, or a whole component: for squared distances (and for cosines) a component acts like one row at its mean
-with its total weight, so it is contracted once and moved as a block from then on.
+Free rows go to their nearest centre in blocks: distances through BLAS, then one compiled pass that takes the minimum
+and adds each row to its new cluster. Rows that knowledge ties together are a small set of *units*, which a policy
+assigns. A unit is a row, or a whole component: for squared distances (and for cosines) a component acts like one row at
+its mean with its total weight, so it is contracted once and moved as a block from then on.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Labels = npt.NDArray[np.int32]
 
-# Scores and rows of a block stay in the second-level cache (measured: 1,000 to 4,000 rows are equally fast, d=16, k=10).
+# Scores and rows of a block stay in the second-level cache (measured: 1,000 to 4,000 rows are alike at d=16, k=10).
 _BLOCK_ENTRIES, _MOST_BLOCK_ROWS, _LEAST_BLOCK_ROWS = 65_536, 4096, 64
 # Sums are kept per chunk and added up in order, so that results do not depend on the number of threads.
 _CHUNK_ROWS, _MOST_CHUNKS = 32_768, 16
+# Units of weight 0 cost next to nothing anywhere, but still prefer the nearest centre.
+_NO_WEIGHT = 1e-200
 
 _logger = logging.getLogger(__name__)
 
@@ -49,7 +51,7 @@ class Problem:
 
     @classmethod
     def prepare(cls, X: Any, weights: FloatArray, metric: str, n_jobs: int | None = None) -> Problem:
-        """Centre or normalise a copy of X. Centring keeps the expanded form of the distance exact far from the origin."""
+        """Centre or normalise a copy of X; centring keeps distances exact far from the origin."""
         shift = np.zeros(X.shape[1])
         if metric == "cosine":
             X = unit_rows(X)
@@ -119,13 +121,13 @@ class Problem:
             rows = _MOST_BLOCK_ROWS
         else:
             rows = max(_LEAST_BLOCK_ROWS, min(_MOST_BLOCK_ROWS, _BLOCK_ENTRIES // n_columns))
-        return [
-            [
-                (begin, min(begin + rows, start + size, n_rows), _row_slice(self.X, begin, min(begin + rows, start + size, n_rows)))
-                for begin in range(start, min(start + size, n_rows), rows)
-            ]
-            for start in range(0, n_rows, size)
-        ]  # fmt: skip
+        chunks = []
+        for start in range(0, n_rows, size):
+            stop = min(start + size, n_rows)
+            ends = [*range(start + rows, stop, rows), stop]
+            blocks = zip([start, *ends[:-1]], ends, strict=True)
+            chunks.append([(begin, end, _row_slice(self.X, begin, end)) for begin, end in blocks])
+        return chunks
 
 
 def unit_rows(X: Any) -> Any:
@@ -193,7 +195,7 @@ class Units:
             scores = (self.points[chosen] @ directions).astype(np.float64, copy=False)
             scores += offsets
             if not self.alike:
-                scores *= self.weights[chosen, None]
+                scores *= np.maximum(self.weights[chosen, None], _NO_WEIGHT)
             yield chosen, scores
 
     def cost(self, problem: Problem, centers: FloatArray, labels: Labels) -> float:
@@ -206,7 +208,7 @@ class Policy(Protocol):
     """How units are assigned."""
 
     def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
-        """Write the units' labels (-1 before the first round); return their weighted score and the price of broken ties."""
+        """Write the units' labels (-1 before the first round); return their weighted score and the price of ties."""
 
 
 class Solution(NamedTuple):
@@ -285,6 +287,7 @@ def lloyd(
             )  # fmt: skip
             strict = changed == 0
             if strict or moved_little or n_iter == max_iter:
+                n_iter = min(n_iter + strict, max_iter)  # the round that confirms counts, as in scikit-learn
                 break
             new = problem.means(tally.sums, tally.masses, centers)
             if (tally.masses == 0).any() and n_clusters > 1:
@@ -300,7 +303,7 @@ def lloyd(
         max(inertia, 0.0),
         history[-1],
         history,
-        max(n_iter, 1),
+        n_iter,
         shift / scale,
         strict or moved_little,
     )

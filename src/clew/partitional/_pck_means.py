@@ -27,8 +27,8 @@ _START_WORK = 20_000_000
 class PCKMeans(KMeansFamily):
     r"""K-means in which every broken pair has a price.
 
-    A row goes to its nearest centre unless the pairs this breaks cost more than the detour. Use it when some constraints
-    may be wrong; when all must hold, see `COPKMeans`.
+    A row goes to its nearest centre unless the pairs this breaks cost more than the detour. Use it when some
+    constraints may be wrong; when all must hold, see `COPKMeans`.
 
     Parameters
     ----------
@@ -39,7 +39,8 @@ class PCKMeans(KMeansFamily):
     leftover : {"k-means++", "mean"}, default="k-means++"
         How centres without a neighbourhood start: by k-means++, or near the global mean as in the paper.
     n_init : int, default=1
-        Number of starts; the result with the lowest objective is kept.
+        Number of starts; the result with the lowest objective is kept. After neighbourhoods, further starts keep the
+        known classes only and draw the other centres by k-means++.
     max_iter : int, default=300
         Most rounds of one start.
     tol : float, default=1e-4
@@ -53,8 +54,8 @@ class PCKMeans(KMeansFamily):
         Price of one broken pair, times its confidence, in the unit of `inertia_`. "auto" is the mean cost of a row with
         the global centre as its own. 0 is `SeededKMeans`; a huge price makes every pair hold that can.
     entailed : bool, default=True
-        Whether pairs that follow from certain ones (confidence 1) are priced like given ones. False for noisy knowledge:
-        one wrong must-link then costs one price, not that of every pair it entails.
+        Whether pairs that follow from certain ones (confidence 1) are priced like given ones. False for noisy
+        knowledge: one wrong must-link then costs one price, not that of every pair it entails.
 
     Attributes
     ----------
@@ -79,21 +80,22 @@ class PCKMeans(KMeansFamily):
     -----
     Constraints: all soft. Minimises
 
-    .. math:: J = \\sum_i \\lVert x_i - c_{z_i} \\rVert^2
-              + \\lambda \\Big( \\sum_{ML} w_{ij} [z_i \\neq z_j] + \\sum_{CL} w_{ij} [z_i = z_j] \\Big)
+    .. math:: J = \sum_i \lVert x_i - c_{z_i} \rVert^2
+              + \lambda \Big( \sum_{ML} w_{ij} [z_i \neq z_j] + \sum_{CL} w_{ij} [z_i = z_j] \Big)
 
     over given and, with `entailed`, entailed pairs, each once; w is the confidence. This is twice Eq. 2.1 of [1]_, so
     the paper's weight of 1 on Iris is ``penalty=2``; for ``metric="cosine"`` a row costs one minus its cosine, which is
     Eq. 2.1 itself, and the paper's 0.001 for text is ``penalty=0.001``. Entailed pairs are priced by counting rows per
     component and cluster, never expanded. A pair that is not certain is priced alone and entails nothing; a given
-    cannot-link inside a component contradicts it and is priced alone too.
+    cannot-link inside a component contradicts it and is priced alone too (a group or class that does: one pair per row,
+    as `violated_cannot_link_` lists it). Two group columns that keep the same rows apart are two statements.
 
-    J never rises; the result is a local optimum in which no row, and no component that is together, can move to a cheaper
-    cluster.
+    J never rises; the result is a local optimum in which no row, and no component that is together, can move to a
+    cheaper cluster.
     Time O(t (n k d + m k)) for t rounds and m pairs; memory O(n + k d + m) beyond a copy of X.
-    Departs from [1]_: after the rows, components that are together may move as one block; if the first greedy pass breaks pairs, a labelling that breaks none is sought as well and the
-    cheaper one starts; the default start of clusters without neighbourhoods is k-means++; an empty cluster restarts at
-    the row farthest from its centre.
+    Departs from [1]_: after the rows, components that are together may move as one block; if the first greedy pass
+    breaks pairs, a labelling that breaks none is sought as well and the cheaper one starts; the default start of clusters without
+    neighbourhoods is k-means++; an empty cluster restarts at the row farthest from its centre.
 
     References
     ----------
@@ -208,7 +210,7 @@ def pck_means(
 class _PricedPolicy:
     """Each row goes to the cluster where its distance plus the price of what it breaks is lowest.
 
-    After the rows, components that are together are offered to move as a block: under a high price no row would go first.
+    After the rows, components that are together may move as a block: under a high price no row would go first.
     """
 
     def __init__(

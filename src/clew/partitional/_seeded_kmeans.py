@@ -20,8 +20,8 @@ from clew.partitional._seeding import Start
 class SeededKMeans(KMeansFamily):
     r"""K-means started at the means of known rows.
 
-    Knowledge gives the first centres and nothing else: rows, seeds included, then go where they are nearest. Use it when
-    some of the knowledge may be wrong; when labels must be kept, see `ConstrainedKMeans`.
+    Knowledge gives the first centres and nothing else: rows, seeds included, then go where they are nearest. Use it
+    when some of the knowledge may be wrong; when labels must be kept, see `ConstrainedKMeans`.
 
     Parameters
     ----------
@@ -32,7 +32,8 @@ class SeededKMeans(KMeansFamily):
     leftover : {"k-means++", "mean"}, default="k-means++"
         How centres without a neighbourhood start: by k-means++, or near the global mean as in the paper.
     n_init : int, default=1
-        Number of starts; the result with the lowest objective is kept.
+        Number of starts; the result with the lowest objective is kept. After neighbourhoods, further starts keep the
+        known classes only and draw the other centres by k-means++.
     max_iter : int, default=300
         Most rounds of one start.
     tol : float, default=1e-4
@@ -64,7 +65,7 @@ class SeededKMeans(KMeansFamily):
     -----
     Constraints: seeds only. Seeds for some of the clusters are enough. Minimises
 
-    .. math:: J = \\sum_i \\lVert x_i - c_{z_i} \\rVert^2
+    .. math:: J = \sum_i \lVert x_i - c_{z_i} \rVert^2
 
     Time O(t n k d) for t rounds; memory O(n + k d) beyond a copy of X.
     Departs from [1]_: the default start of clusters without seeds is k-means++ (``leftover="mean"`` is the paper's); an

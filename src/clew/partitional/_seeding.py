@@ -45,8 +45,10 @@ def initial_centers(
     init: Any,
     leftover: str,
     rng: np.random.Generator,
+    *,
+    again: bool = False,
 ) -> Start:
-    """Start k-means with what is known."""
+    """Start k-means with what is known; `again` for further starts, which would otherwise repeat the first."""
     n_clusters = len(labels_of_clusters)
     seeds = np.full(closed.n_components, -1, dtype=np.int64)
     cluster_of_class = {label: cluster for cluster, label in enumerate(labels_of_clusters.tolist())}
@@ -60,20 +62,25 @@ def initial_centers(
             means = _component_means(problem, closed, classed)
             centers = _matched(centers, means, seeds[classed])
         return Start(centers, seeds)
-    return _neighbourhoods(problem, closed, seeds, n_clusters, leftover, rng)
+    unnamed = np.empty(0, dtype=np.int64) if again else np.flatnonzero((closed.sizes > 1) & (closed.labels < 0))
+    return _neighbourhoods(problem, closed, seeds, unnamed, n_clusters, "k-means++" if again else leftover, rng)
 
 
 def _neighbourhoods(
     problem: Problem,
     closed: Closure,
     seeds: IntArray,
+    unnamed: IntArray,
     n_clusters: int,
     leftover: str,
     rng: np.random.Generator,
 ) -> Start:
-    """Basu 2004, section 3: the largest neighbourhoods, a row that differs from all of them, then the leftover."""
+    """Basu 2004, section 3: the largest neighbourhoods, a row that differs from all of them, then the leftover.
+
+    Known classes have their clusters in `seeds` already; `unnamed` are the components that may take the others.
+    """
     open_clusters = np.setdiff1d(np.arange(n_clusters), seeds)
-    chosen = _choose(problem, closed, np.flatnonzero(seeds >= 0), len(open_clusters))
+    chosen = _choose(problem, closed, np.flatnonzero(seeds >= 0), unnamed, len(open_clusters))
     seeds = seeds.copy()
     seeds[chosen] = open_clusters[: len(chosen)]
     n_chosen = len(chosen)
@@ -95,14 +102,13 @@ def _neighbourhoods(
     return Start(centers, seeds)
 
 
-def _choose(problem: Problem, closed: Closure, taken: IntArray, n_wanted: int) -> IntArray:
+def _choose(problem: Problem, closed: Closure, taken: IntArray, others: IntArray, n_wanted: int) -> IntArray:
     """The neighbourhoods that start a cluster each, beside those of the `taken` classes.
 
     The largest, as in the paper, where they are known to be different clusters. With more neighbourhoods than clusters
     that is rare (Basu 2004, appendix A.3): then farthest first, distances weighted by size, as the same authors do in
     later work (`bilenko2004`).
     """
-    others = np.flatnonzero((closed.sizes > 1) & (closed.labels < 0))
     largest = others[np.argsort(-closed.sizes[others], kind="stable")][:n_wanted]
     if len(others) <= n_wanted or _all_apart(closed, np.concatenate([taken, largest])):
         return largest

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.constraints import Closure, Constraints
-from clew.constraints._arrays import group_columns, links_within
+from clew.constraints._arrays import dense, group_columns, links_within
 from clew.kernels.assign import assign_tied, move_blocks, price_ties
 from clew.partitional._lloyd import FloatArray, IntArray, Labels, Problem, Units
 from clew.solvers.coloring import compress
@@ -286,7 +286,11 @@ def _lone_pairs(constraints: Constraints, closed: Closure, penalty: float) -> tu
     cannot, cannot_sure = cannot[new], cannot_sure[new]
     against = [cannot]
     for column in group_columns(constraints.cannot_groups):
-        against.append(links_within(np.where(column >= 0, column * closed.n_components + closed.component_of, -1)))
+        key = np.where(column >= 0, dense(column) * closed.n_components + closed.component_of, -1)
+        against.append(links_within(key))
+    if constraints.labels is not None:
+        links = links_within(np.where(constraints.labels >= 0, closed.component_of, -1))
+        against.append(links[constraints.labels[links[:, 0]] != constraints.labels[links[:, 1]]])
     cannot_sure = np.concatenate([cannot_sure, np.ones(sum(map(len, against[1:])))])
     return np.concatenate([must, *against]), penalty * np.concatenate([-must_sure, cannot_sure])
 

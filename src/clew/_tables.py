@@ -1,4 +1,4 @@
-"""Tables to files: whole or not at all."""
+"""Tables to files, whole or not at all; and what readers and writers of tables share."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         known = f"{', '.join(WRITABLE[:-1])} or {WRITABLE[-1]}"
         raise FileError(f"Cannot write {path}: tables are written as {known}.")
     if path.suffix.lower() == ".parquet":
-        _require_pyarrow()
+        require_pyarrow()
     _check_place(path)
 
 
@@ -193,15 +193,23 @@ def _write_jsonl(stream: TextIO, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def _write_parquet(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    import pyarrow
-    from pyarrow import parquet
-
+    pyarrow = require_pyarrow()
     table = pyarrow.table({name: pyarrow.array(array.tolist()) for name, array in arrays.items()})
-    parquet.write_table(table, path)
+    pyarrow.parquet.write_table(table, path)
 
 
-def _require_pyarrow() -> None:
+def require_pyarrow() -> Any:
+    """The pyarrow package with its parquet reader, or an error that names the extra."""
     try:
-        import pyarrow  # noqa: F401
+        import pyarrow
+        import pyarrow.parquet
     except ImportError as error:
         raise MissingExtraError("Parquet files need pyarrow: pip install 'clew[io]'.") from error
+    return pyarrow
+
+
+def delimiter_of(path: Path, header: str) -> str:
+    """What separates the cells of a csv or tsv file; a semicolon where the header holds no comma."""
+    if path.suffix.lower() == ".tsv":
+        return "\t"
+    return ";" if ";" in header and "," not in header else ","

@@ -1,0 +1,237 @@
+"""The compiled assignment against loops over pairs that are all written out; integers, so that sums are exact."""
+
+from __future__ import annotations
+
+import importlib.util
+from fractions import Fraction
+from itertools import combinations, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import clew.kernels
+from clew import Constraints
+from clew.kernels import assign
+from clew.partitional import _ties
+from clew.partitional._lloyd import Problem, Units
+from clew.partitional._ties import TiedAssignment, component_units, hard_ties, priced_ties
+from clew.solvers.coloring import compress
+from tests.helpers import random_knowledge
+from tests.reference import assign as reference
+
+PAIRS_OF_FOUR = list(combinations(range(4), 2))
+PENALTY = 2
+
+
+def interpreted(name):
+    """The kernel's source, run by Python itself."""
+    path = Path(clew.kernels.__file__).with_name(f"{name}.py")
+    spec = importlib.util.spec_from_file_location(f"interpreted_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(params=["compiled", "interpreted"])
+def kernels(request, monkeypatch):
+    if request.param == "interpreted":
+        module = interpreted("assign")
+        for name in ("assign_tied", "move_blocks", "price_ties"):
+            monkeypatch.setattr(_ties, name, getattr(module, name))
+        return module
+    return assign
+
+
+class Costs:
+    """Stands for units whose costs are known; in blocks of three, so that sweeps cross from block to block."""
+
+    def __init__(self, costs):
+        self._costs = np.asarray(costs, dtype=np.float64)
+
+    def costs(self, problem, centers, order):
+        for start in range(0, len(order), 3):
+            chosen = np.asarray(order[start : start + 3], dtype=np.int64)
+            yield chosen, self._costs[chosen]
+
+
+def graphs_of_four(step=1):
+    """Every way to must-link, cannot-link or leave each of the six pairs of four rows, contradictory ones too."""
+    for kinds in list(product("-mc", repeat=6))[::step]:
+        links = {kind: [pair for pair, k in zip(PAIRS_OF_FOUR, kinds, strict=True) if k == kind] for kind in "mc"}
+        yield Constraints(links["m"], links["c"], n_samples=4)
+
+
+def check_priced(constraints, n, n_clusters, entailed, rng, every_labelling=True):
+    """One sweep from nothing, one from there, a move of blocks, and the price of labellings."""
+    must, cannot = reference.priced_pairs(constraints, n, entailed=entailed)
+    rows, ties = priced_ties(constraints, PENALTY, entailed=entailed)
+    assert {row for pair in (*must, *cannot) for row in pair} <= set(rows.tolist())
+    state = TiedAssignment(ties, n_clusters)
+    costs = rng.integers(0, 6, size=(n, n_clusters))
+    labels, expected = np.full(len(rows), -1, dtype=np.int32), [-1] * n
+    for _ in range(2):
+        order = rng.permutation(len(rows))
+        score, complete = state.sweep(None, Costs(costs[rows]), None, order, labels)
+        expected = reference.sweep(rows[order].tolist(), costs.tolist(), must, cannot, expected, PENALTY)
+        assert complete
+        assert labels.tolist() == [expected[row] for row in rows]
+        assert score == sum(costs[row, expected[row]] for row in rows)
+        assert Fraction(state.price(labels)) == PENALTY * reference.broken_among(rows.tolist(), must, cannot, expected)
+    component = reference.components(n, reference.given_pairs(constraints)[0])
+    blocks = [[i for i in range(n) if component[i] == c] for c in sorted(set(component)) if component.count(c) > 1]
+    if blocks:
+        place = {row: unit for unit, row in enumerate(rows.tolist())}
+        owner = np.array([b for b, block in enumerate(blocks) for _ in block])
+        members = compress(owner, np.array([place[row] for block in blocks for row in block]), len(blocks))
+        order = rng.permutation(len(blocks))
+        block_costs = np.array([costs[block].sum(axis=0) for block in blocks])
+        before = sum(costs[row, expected[row]] for row in rows)
+        change = state.move_blocks(None, Costs(block_costs), members, None, order, labels)
+        expected = reference.move_blocks(order.tolist(), blocks, costs.tolist(), must, cannot, expected, PENALTY)
+        assert labels.tolist() == [expected[row] for row in rows]
+        assert before + change == sum(costs[row, expected[row]] for row in rows)
+        assert Fraction(state.price(labels)) == PENALTY * reference.broken_among(rows.tolist(), must, cannot, expected)
+    for labelling in reference.labellings(n, n_clusters) if every_labelling else ():
+        labels = np.array(labelling, dtype=np.int32)[rows]
+        state.load(labels)
+        assert Fraction(state.price(labels)) == PENALTY * reference.broken(must, cannot, labelling)
+
+
+@pytest.mark.parametrize("entailed", [True, False])
+@pytest.mark.parametrize("n_clusters", [2, 3, 4])  # below, at and above the size at which sets are counted in tables
+def test_prices_match_reference_on_every_graph_of_four_rows(n_clusters, entailed, seed):
+    rng = np.random.default_rng(seed)
+    for constraints in graphs_of_four():
+        check_priced(constraints, 4, n_clusters, entailed, rng, every_labelling=n_clusters == 2)
+
+
+@pytest.mark.parametrize("entailed", [True, False])
+@pytest.mark.parametrize("n_clusters", [1, 2, 4])
+@pytest.mark.parametrize("consistent", [True, False])
+@pytest.mark.parametrize("sure", [True, False])
+def test_prices_match_reference_with_groups_labels_and_confidences(n_clusters, entailed, consistent, sure, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(60):
+        n = int(rng.integers(2, 9))
+        constraints = random_knowledge(rng, n, consistent=consistent, sure=sure)
+        check_priced(constraints, n, n_clusters, entailed, rng, every_labelling=False)
+
+
+def test_a_pair_stated_in_two_ways_is_priced_once():
+    rng = np.random.default_rng(0)
+    twice = [
+        Constraints(cannot_groups=[[0, 0], [0, 0], [-1, 0]]),
+        Constraints(labels=[0, 1, -1], cannot_groups=[3, 3, 3]),
+        Constraints(cannot_link=[(0, 1)], labels=[0, 1, -1]),
+        Constraints(cannot_link=[(0, 1)], cannot_groups=[3, 3, 3]),
+        Constraints(must_link=[(0, 1)], must_groups=[3, 3, 3]),
+        Constraints(must_link=[(0, 1)], labels=[3, 3, -1]),
+        Constraints(must_groups=[[0, 0], [0, 0], [-1, 0]]),
+        Constraints([(0, 1), (1, 0)], [(1, 2), (2, 1)], must_link_confidence=[0.5, 0.25], n_samples=3),
+    ]
+    for constraints in twice:
+        for entailed in (True, False):
+            check_priced(constraints, 3, 2, entailed, rng)
+
+
+def check_hard(constraints, n, n_clusters, rng):
+    closed = constraints.closure()
+    must, cannot = reference.given_pairs(constraints)
+    component = reference.components(n, must)
+    blocks = sorted(set(component))
+    apart = {frozenset((blocks.index(component[i]), blocks.index(component[j]))) for i, j in cannot}
+    if closed.contradictory:
+        assert any(len(pair) == 1 for pair in apart)
+        return
+    pinned = np.where(rng.random(len(blocks)) < 0.2, 0, -1).astype(np.int32)
+    if any(pinned[list(pair)].tolist() == [0, 0] for pair in apart):
+        pinned[:] = -1  # pins themselves never clash: they come from classes
+    costs = rng.integers(0, 6, size=(len(blocks), n_clusters))
+    state = TiedAssignment(hard_ties(closed, np.arange(len(blocks)), pinned), n_clusters)
+    labels, expected = np.full(len(blocks), -1, dtype=np.int32), None
+    for _ in range(3):
+        order = rng.permutation(len(blocks))
+        order = order[np.argsort(pinned[order] < 0, kind="stable")]
+        _, complete = state.sweep(None, Costs(costs), None, order, labels)
+        expected = reference.greedy(order.tolist(), costs.tolist(), apart, pinned.tolist(), expected)
+        assert complete == (expected is not None)
+        if expected is None:
+            return
+        assert labels.tolist() == expected
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_hard_assignment_matches_reference_on_every_graph_of_four_rows(n_clusters, seed):
+    rng = np.random.default_rng(seed)
+    for constraints in graphs_of_four():
+        check_hard(constraints, 4, n_clusters, rng)
+
+
+def test_hard_assignment_matches_reference_with_groups_and_labels(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(300):
+        n = int(rng.integers(2, 9))
+        check_hard(random_knowledge(rng, n), n, int(rng.integers(1, 5)), rng)
+
+
+def test_the_source_of_the_kernels_says_the_same_as_the_compiled_code(kernels, seed):
+    rng = np.random.default_rng(seed)
+    for constraints in graphs_of_four(step=25):
+        check_priced(constraints, 4, 2, True, rng, every_labelling=False)
+        check_hard(constraints, 4, 2, rng)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("n_columns", [0, 3])
+def test_nearest_matches_reference(kernels, dtype, weighted, n_columns, seed):
+    rng = np.random.default_rng(seed)
+    for n_clusters in (1, 2, 5):
+        n = 12
+        X = rng.integers(-5, 6, size=(n, n_columns)).astype(dtype)
+        scores = rng.integers(-5, 6, size=(n, n_clusters)).astype(dtype)
+        offsets = rng.integers(-3, 4, size=n_clusters).astype(dtype)
+        weights = rng.integers(0, 4, size=n).astype(float) if weighted else np.empty(0)
+        free = rng.integers(0, 2, size=n).astype(np.uint8)
+        labels = rng.integers(-1, n_clusters, size=n).astype(np.int32)
+        sums, masses = np.ones((n_clusters, n_columns)), np.ones(n_clusters)
+        counts, totals = np.ones(n_clusters, dtype=np.int64), np.ones(2)
+        expected_labels, expected_sums = labels.tolist(), sums.copy()
+        expected_masses, expected_counts, expected_totals = masses.copy(), counts.copy(), totals.copy()
+        for row in range(n):
+            if free[row]:
+                best = min(range(n_clusters), key=lambda cluster: (scores[row, cluster] + offsets[cluster], cluster))
+                weight = weights[row] if weighted else 1.0
+                expected_totals += [weight * (scores[row, best] + offsets[best]), labels[row] != best]
+                expected_labels[row] = best
+                expected_masses[best] += weight
+                expected_counts[best] += 1
+                expected_sums[best] += weight * X[row]
+        kernels.assign_nearest(X, scores, offsets, weights, free, labels, sums, masses, counts, totals)
+        assert labels.tolist() == expected_labels
+        assert (sums == expected_sums).all()
+        assert (masses == expected_masses).all()
+        assert (counts == expected_counts).all()
+        assert (totals == expected_totals).all()
+
+
+def test_a_contracted_block_costs_what_its_rows_cost_but_for_a_constant(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-8, 9, size=(8, 2)).astype(float)
+    weights = rng.integers(1, 4, size=8).astype(float)
+    centers = rng.integers(-8, 9, size=(3, 2)).astype(float)
+    closed = Constraints(must_link=[(0, 3), (3, 5), (1, 2)], n_samples=8).closure()
+    for metric in ("euclidean", "cosine"):
+        problem = Problem.prepare(X, weights, metric)
+        blocks, _ = component_units(problem, closed, np.ones(closed.n_components, dtype=bool))
+        rows = Units.contract(problem, np.arange(8), np.arange(8), 8)
+        (_, block_costs), (_, row_costs) = (
+            next(units.costs(problem, centers, np.arange(len(units)))) for units in (blocks, rows)
+        )
+        for block in range(closed.n_components):
+            expected = row_costs[closed.component_of == block].sum(axis=0)
+            # Means and products of small integers: a few rounding errors of the last digit.
+            np.testing.assert_allclose(block_costs[block] - block_costs[block][0], expected - expected[0], atol=1e-9)
+        assert blocks.sizes.sum() == 8
+        assert blocks.weights.sum() == pytest.approx(weights.sum())

@@ -1,0 +1,67 @@
+"""Small builders that several test files share."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clew import Constraints
+
+BENCHMARK_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def benchmark_data():
+    """The reader of the published data sets, or a skip."""
+    script = BENCHMARK_DATA / "load.py"
+    if not script.exists():
+        pytest.skip(f"the published benchmark data is not at {BENCHMARK_DATA}")
+    spec = importlib.util.spec_from_file_location("benchmark_data_load", script)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def random_knowledge(rng, n, n_classes=3, *, consistent=True, sure=True):
+    """Constraints of every kind about n rows; consistent ones agree with a hidden labelling."""
+    hidden = rng.integers(n_classes, size=n)
+
+    def some_pairs(same):
+        first, second = np.triu_indices(n, 1)
+        fits = (hidden[first] == hidden[second]) == same if consistent else np.ones(len(first), dtype=bool)
+        pairs = np.column_stack([first, second])[fits]
+        return pairs[rng.random(len(pairs)) < rng.choice([0.0, 0.2, 0.5])]
+
+    def groups(separate):
+        column = np.where(rng.random(n) < 0.5, rng.integers(3, size=n), -1)
+        if consistent and separate:  # at most one row of each class in a group
+            key = column * n_classes + hidden
+            repeated = np.ones(n, dtype=bool)
+            repeated[np.unique(key, return_index=True)[1]] = False
+            column[repeated] = -1
+        elif consistent:
+            column = np.where(column >= 0, column * n_classes + hidden, -1)
+        return column
+
+    must_link, cannot_link = some_pairs(True), some_pairs(False)
+    uses = rng.random(3) < 0.4
+    confidence = (lambda size: None) if sure else (lambda size: rng.choice([0.25, 0.5, 1.0], size))
+    return Constraints(
+        must_link,
+        cannot_link,
+        must_link_confidence=confidence(len(must_link)),
+        cannot_link_confidence=confidence(len(cannot_link)),
+        labels=np.where(rng.random(n) < 0.4, hidden if consistent else rng.integers(n_classes, size=n), -1)
+        if uses[0]
+        else None,
+        must_groups=groups(False) if uses[1] else None,
+        cannot_groups=groups(True) if uses[2] else None,
+        n_samples=n,
+    )
+
+
+def whole_numbers(rng, n, n_columns=2):
+    """Rows of whole numbers, far enough apart that exact ties are rare and small enough that sums are exact."""
+    return rng.integers(-99, 100, size=(n, n_columns)).astype(float)

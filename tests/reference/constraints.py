@@ -1,0 +1,72 @@
+"""What constraints state and entail, pair by pair."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+
+def columns_of(groups):
+    if groups is None:
+        return []
+    return [groups.tolist()] if groups.ndim == 1 else groups.T.tolist()
+
+
+def sharing(column):
+    return [(i, j) for i, j in combinations(range(len(column)), 2) if column[i] == column[j] != -1]
+
+
+def stated_must_link(constraints):
+    """Every stated pair of rows that belong together with its confidence; groups and classes are certain."""
+    given = zip(map(tuple, constraints.must_link.tolist()), constraints.must_link_confidence.tolist(), strict=True)
+    grouped = [*columns_of(constraints.must_groups), *columns_of(constraints.labels)]
+    return [*given, *((pair, 1.0) for column in grouped for pair in sharing(column))]
+
+
+def stated_cannot_link(constraints):
+    """Every stated pair of rows that never belong together with its confidence."""
+    given = zip(map(tuple, constraints.cannot_link.tolist()), constraints.cannot_link_confidence.tolist(), strict=True)
+    grouped = [pair for column in columns_of(constraints.cannot_groups) for pair in sharing(column)]
+    classes = [
+        (i, j)
+        for column in columns_of(constraints.labels)
+        for i, j in combinations(range(len(column)), 2)
+        if -1 != column[i] != column[j] != -1
+    ]
+    return [*given, *((pair, 1.0) for pair in [*grouped, *classes])]
+
+
+def together(constraints):
+    """How sure each pair of rows (i, j) is to belong together: the surest chain, which is as sure as its weakest link."""
+    rows = range(constraints.n_rows)
+    sure = {(i, j): float(i == j) for i in rows for j in rows}
+    for (i, j), confidence in stated_must_link(constraints):
+        sure[i, j] = sure[j, i] = max(sure[i, j], confidence)
+    for via in rows:
+        for i in rows:
+            for j in rows:
+                sure[i, j] = max(sure[i, j], min(sure[i, via], sure[via, j]))
+    return sure
+
+
+def apart(constraints):
+    """How sure each pair of rows (i, j) is to be apart: a cannot-link reached by a chain at either end."""
+    rows = range(constraints.n_rows)
+    joined = together(constraints)
+    sure = dict.fromkeys(joined, 0.0)
+    for (a, b), confidence in stated_cannot_link(constraints):
+        for i in rows:
+            for j in rows:
+                reached = min(confidence, joined[i, a], joined[b, j])
+                sure[i, j] = sure[j, i] = max(sure[i, j], sure[j, i], reached)
+    return sure
+
+
+def entailed(constraints):
+    """Pairs of rows entailed to be together and to be apart, whatever the confidence; (i, i) apart: contradictory."""
+    return tuple({pair for pair, sure in kind(constraints).items() if sure} for kind in (together, apart))
+
+
+def is_satisfied(labels, constraints):
+    return all(labels[i] == labels[j] for (i, j), _ in stated_must_link(constraints)) and all(
+        labels[i] != labels[j] for (i, j), _ in stated_cannot_link(constraints)
+    )
