@@ -189,7 +189,7 @@ def _write_jsonl(stream: TextIO, arrays: Mapping[str, NDArray[Any]]) -> None:
     names = list(arrays)
     for row in zip(*(array.tolist() for array in arrays.values()), strict=True):
         record = {name: None if value != value else value for name, value in zip(names, row, strict=True)}
-        stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+        stream.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
 
 
 def _write_parquet(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -23,7 +23,7 @@ def blocks_apart(constraints, blocks):
 
 
 def cluster_labels(classes, n_clusters):
-    """Known classes keep their numbers; 0 to k-1 where they fit, else classes first and then the lowest free numbers."""
+    """Known classes keep their numbers: 0 to k-1 where they fit, else classes first, then the lowest free numbers."""
     known = sorted({label for label in classes if label >= 0})
     if all(label < n_clusters for label in known):
         return list(range(n_clusters))

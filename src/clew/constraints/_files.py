@@ -27,12 +27,23 @@ def read_records(path: str | os.PathLike[str]) -> Records:
             f"{path.name}: cannot read {path.suffix or 'a file without an ending'!r}. Use {', '.join(FORMATS)}."
         )
     try:
+        path.open("rb").close()  # one sentence for a missing file, whatever the reader of its format would say
         columns, where = reader[path.suffix.lower()](path)
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}. Check the path.") from None
     except UnicodeDecodeError as error:
-        raise FileError(f"{path.name}: byte {error.start} is not UTF-8. Save the file as UTF-8.") from None
+        line = _first_line_not_utf8(path)
+        raise FileError(f"{path.name} line {line}: not UTF-8. Save the file as UTF-8.") from error
     return Records(columns, where, FileError, path.name)
+
+
+def _first_line_not_utf8(path: Path) -> int:
+    content = path.read_bytes()
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return content.count(b"\n", 0, error.start) + 1
+    return 1
 
 
 def _read_csv(path: Path) -> _Table:
@@ -82,8 +93,6 @@ def _read_parquet(path: Path) -> _Table:
     parquet = require_pyarrow().parquet
     try:
         table = parquet.read_table(path)
-    except FileNotFoundError:
-        raise
     except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
         raise FileError(f"{path.name}: not readable as parquet ({error}).") from None
     columns = {name: table.column(name).to_pylist() for name in table.column_names}

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from clew.constraints._arrays import IntArray
+from clew.constraints._arrays import IntArray, group_columns
 from clew.exceptions import ConstraintError, FileError
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ _ANSWERS = {
     ),
     "unsure": ("unsure", "unknown", "skip", "uncertain", "u", "?"),
 }
+# Whole numbers with more digits would not fit 64 bits; more group columns than this are a slip.
+_DIGITS, _COLUMNS = 18, 100
 _KIND_OF_WORD = {word: kind for kind, words in _ANSWERS.items() for word in words}
 _OTHER_KINDS = ("label", "must_group", "cannot_group", "soft_group", "closer", "rows")
 
@@ -90,7 +92,9 @@ def key_of(value: Any) -> str:
         return ""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
-    return str(value).strip()
+    text = str(value).strip()
+    whole, dot, rest = text.partition(".")
+    return whole if dot and rest and not rest.strip("0") and _is_whole(whole) else text
 
 
 def row_lookup(ids: Any) -> dict[str, int]:
@@ -114,15 +118,18 @@ def arguments_of(records: Records, ids: Any, n_samples: int | None) -> dict[str,
     paired = np.isin(kinds, ("must", "cannot", "closer"))
     named = paired | np.isin(kinds, ("label", "must_group", "cannot_group", "soft_group"))
     first = _rows(records, "id_1", records.column("id_1")[1], lookup, named)
-    second = _rows(records, "id_2", records.column("id_2")[1], lookup, paired)
+    seconds = records.column("id_2")[1] if paired.any() else [""] * n_records
+    second = _rows(records, "id_2", seconds, lookup, paired)
     third = _rows(records, "id_3", records.columns.get("id_3", [""] * n_records), lookup, kinds == "closer")
     group = _whole_numbers(records, "group", np.isin(kinds, _OTHER_KINDS) & (kinds != "closer"))
     column = _whole_numbers(records, "column", np.zeros(n_records, dtype=bool))
-    if (stated := group[kinds == "rows"]).size:
-        n_samples = int(stated[0]) if n_samples is None else n_samples
     if n_samples is None and ids is not None:
         n_samples = len(ids)
-    _check_pairs(records, first, second, paired, n_samples)
+    for stated in group[kinds == "rows"].tolist():
+        if n_samples is not None and stated != n_samples:
+            raise records.error(f"{records.name} is about {stated} rows, but there are {n_samples}.")
+        n_samples = stated
+    _check_rows(records, np.column_stack([first, second, third]), kinds, n_samples)
     n_rows = n_samples if n_samples is not None else int(np.max([first, second, third], initial=-1)) + 1
 
     def by_row(kind: str) -> IntArray | None:
@@ -131,6 +138,13 @@ def arguments_of(records: Records, ids: Any, n_samples: int | None) -> dict[str,
             return None
         table = np.full((n_rows, int(column[chosen].max()) + 1), -1, dtype=np.int64)
         table[first[chosen], column[chosen]] = group[chosen]
+        clash = table[first[chosen], column[chosen]] != group[chosen]
+        if clash.any():
+            place = int(np.flatnonzero(chosen)[clash][0])
+            raise records.error(
+                f"{records.where(place)}: gives {records.column('id_1')[1][place]!r} a second {kind} ({group[place]}). "
+                "Keep one."
+            )
         return table[:, 0] if table.shape[1] == 1 else table
 
     must, cannot, soft = kinds == "must", kinds == "cannot", kinds == "soft_group"
@@ -171,11 +185,10 @@ def records_of(constraints: Constraints) -> dict[str, list[Any]]:
         (constraints.must_groups, "must_group"),
         (constraints.cannot_groups, "cannot_group"),
     ):
-        if groups is not None:
-            for row, column in np.argwhere(groups.reshape(len(groups), -1) >= 0).tolist():
-                value = int(groups.reshape(len(groups), -1)[row, column])
-                line = {"id_1": name(row), "answer": answer, "group": value}
-                lines.append(line if column == 0 else {**line, "column": column})
+        for number, column in enumerate(group_columns(groups)):
+            for row in np.flatnonzero(column >= 0).tolist():
+                line = {"id_1": name(row), "answer": answer, "group": int(column[row])}
+                lines.append(line if number == 0 else {**line, "column": number})
     if constraints.soft_groups is not None:
         strengths = constraints.soft_groups.tocoo()
         for row, group, sure in zip(*(a.tolist() for a in (*strengths.coords, strengths.data)), strict=True):
@@ -245,10 +258,7 @@ def _rows(
     """Row positions of the ids in the records that need them; 0 elsewhere."""
     keys = [key_of(value) if used else "" for value, used in zip(values, needed.tolist(), strict=True)]
     if lookup is None:
-        try:
-            rows = np.array([int(key or 0) for key in keys], dtype=np.int64)
-        except ValueError:
-            rows = np.array([int(key or 0) if _is_whole(key or "0") else -1 for key in keys], dtype=np.int64)
+        rows = np.array([int(key or 0) if _is_whole(key or "0") else -1 for key in keys], dtype=np.int64)
         wrong = (rows < 0) | (needed & np.array([not key for key in keys], dtype=bool))
         remedy = "is no row position (0, 1, …). Pass ids= (in the shell: --id COLUMN) to use your own ids."
     else:
@@ -271,34 +281,35 @@ def _row_of(key: str, lookup: dict[str, int]) -> int:
 
 
 def _is_whole(text: str) -> bool:
-    return text.lstrip("+-").isdecimal()
+    return text.lstrip("+-").isdecimal() and len(text) <= _DIGITS
 
 
 def _whole_numbers(records: Records, column: str, needed: np.ndarray[Any, Any]) -> IntArray:
     numbers = np.zeros(len(needed), dtype=np.int64)
     for place, value in enumerate(records.columns.get(column, [""] * len(needed))):
         key = key_of(value)
-        if _is_whole(key) and int(key) >= 0:
+        if _is_whole(key) and 0 <= int(key) and (column != "column" or int(key) < _COLUMNS):
             numbers[place] = int(key)
         elif key or needed[place]:
-            raise records.error(f"{records.where(place)}: {column} is {value!r}; expected a whole number >= 0.")
+            below = f" and < {_COLUMNS}" if column == "column" else ""
+            raise records.error(f"{records.where(place)}: {column} is {value!r}; expected a whole number >= 0{below}.")
     return numbers
 
 
-def _check_pairs(
-    records: Records, first: IntArray, second: IntArray, paired: np.ndarray[Any, Any], n_samples: int | None
-) -> None:
-    """Self pairs and rows out of range, named by where they were read."""
-    alike = paired & (first == second)
-    if alike.any():
-        place = int(np.flatnonzero(alike)[0])
-        name = records.column("id_1")[1][place]
-        raise records.error(f"{records.where(place)}: pairs {name!r} with itself. Remove the line.")
-    if n_samples is not None and len(first):
-        beyond = np.maximum(first, second) >= n_samples
-        if beyond.any():
-            place = int(np.flatnonzero(beyond)[0])
+def _check_rows(records: Records, rows: IntArray, kinds: np.ndarray[Any, Any], n_samples: int | None) -> None:
+    """Rows named twice in one line and rows out of range, named by where they were read."""
+    width = np.select([kinds == "closer", np.isin(kinds, ("must", "cannot"))], [3, 2], 1)
+    used = np.arange(3) < width[:, None]
+    twice = (used[:, 1:] & (rows[:, 1:] == rows[:, :-1])).any(axis=1) | (used[:, 2] & (rows[:, 2] == rows[:, 0]))
+    if twice.any():
+        place = int(np.flatnonzero(twice)[0])
+        verb = "names a row twice" if width[place] == 3 else f"pairs {records.column('id_1')[1][place]!r} with itself"
+        raise records.error(f"{records.where(place)}: {verb}. Remove the line.")
+    if n_samples is not None and len(rows):
+        beyond = np.where(used, rows, -1).max(axis=1)
+        if beyond.max() >= n_samples:
+            place = int(np.flatnonzero(beyond >= n_samples)[0])
             raise records.error(
-                f"{records.where(place)}: names row {max(first[place], second[place])}, but there are {n_samples} rows "
+                f"{records.where(place)}: names row {beyond[place]}, but there are {n_samples} rows "
                 f"(0 to {n_samples - 1}). Pass ids= (in the shell: --id COLUMN) to use your own ids."
             )

@@ -2,10 +2,12 @@
 
 Dropping a row must not drop what it proved: if a-b and b-c are must-linked and b goes, a-c stays. Links that are added
 for this are certain where the chain is certain; otherwise they carry the lowest confidence found in the component.
+Classes and cannot-groups pass from dropped rows to kept ones through certain links only.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,9 +105,10 @@ def _restricted_labels(labels: IntArray | None, rows: IntArray, strong: _StandIn
 def _restricted_cannot_groups(
     constraints: Constraints, rows: IntArray, copies: IntArray, place: IntArray, strong: _StandIns
 ) -> npt.NDArray[np.int64] | None:
-    """Groups of the kept rows; a kept row takes over the group of a dropped one it is joined to.
+    """Groups of the kept rows; a kept row takes over the groups of the dropped ones it is joined to.
 
-    Where it has a group of its own already, the second one goes into a further column.
+    A row may come to be in several groups; each group then goes whole into the first column where none of its rows has
+    one yet.
     """
     if constraints.cannot_groups is None:
         return None
@@ -113,21 +116,24 @@ def _restricted_cannot_groups(
     for column in group_columns(constraints.cannot_groups):
         kept = column[rows]
         kept[copies] = -1  # a row and its copy are one thing, not two of a group
+        own = np.flatnonzero(kept >= 0)
         heirs = np.flatnonzero((place < 0) & (column >= 0) & (strong.of >= 0))
-        inherited = np.unique(np.column_stack([strong.of[heirs], column[heirs]]), axis=0)
-        inherited = inherited[kept[inherited[:, 0]] != inherited[:, 1]]
-        free = kept[inherited[:, 0]] < 0
-        first = np.unique(inherited[:, 0], return_index=True)[1]
-        taken = np.zeros(len(inherited), dtype=bool)
-        taken[first] = True
-        taken &= free
-        kept[inherited[taken, 0]] = inherited[taken, 1]
-        columns.append(kept)
-        inherited = inherited[~taken]
-        while len(inherited):
-            first = np.unique(inherited[:, 0], return_index=True)[1]
-            further = np.where(np.isin(kept, inherited[first, 1]), kept, -1)
-            further[inherited[first, 0]] = inherited[first, 1]
-            columns.append(further)
-            inherited = np.delete(inherited, first, axis=0)
+        members = np.concatenate(
+            [np.column_stack([kept[own], own]), np.column_stack([column[heirs], strong.of[heirs]])]
+        )
+        members = np.unique(members, axis=0)
+        several = np.bincount(members[:, 1], minlength=len(rows))[members[:, 1]] > 1
+        crowded = np.isin(members[:, 0], members[several, 0])
+        first = np.full(len(rows), -1, dtype=np.int64)
+        first[members[~crowded, 1]] = members[~crowded, 0]
+        further = [first]
+        rest = members[crowded]
+        for start, stop in pairwise([*np.flatnonzero(np.diff(rest[:, 0], prepend=-1)).tolist(), len(rest)]):
+            group, those = rest[start, 0], rest[start:stop, 1]
+            home = next((one for one in further if (one[those] < 0).all()), None)
+            if home is None:
+                home = np.full(len(rows), -1, dtype=np.int64)
+                further.append(home)
+            home[those] = group
+        columns += further
     return columns[0] if len(columns) == 1 else np.column_stack(columns)

@@ -4,9 +4,9 @@
 not at all. `load` gives a bundled data set by its name; nothing is fetched from a network.
 """
 
+from clew._tables import check_writable, replacing, write_table
 from clew.datasets._bundled import Dataset, load, load_breast_cancer, load_digits, load_iris, load_wine, names
 from clew.datasets._read import Table, read_table
-from clew._tables import check_writable, replacing, write_table
 
 __all__ = [
     "Dataset",

@@ -84,13 +84,18 @@ class Problem:
             return 0.0
         return float(self.square_norms @ self.weights if len(self.weights) else self.square_norms.sum())
 
+    @property
+    def variances(self) -> FloatArray:
+        """Variance of each column."""
+        if sparse.issparse(self.X):
+            return np.asarray(mean_variance_axis(self.X, axis=0)[1], dtype=np.float64)
+        return self.X.var(axis=0, dtype=np.float64)
+
     @cached_property
     def variance(self) -> float:
         """Mean variance of the columns; the unit of `tol`, as in scikit-learn."""
-        if sparse.issparse(self.X):
-            return float(np.mean(mean_variance_axis(self.X, axis=0)[1]))
-        if self.metric == "cosine":
-            return float(np.mean(self.X.var(axis=0, dtype=np.float64)))
+        if sparse.issparse(self.X) or self.metric == "cosine":
+            return float(np.mean(self.variances))
         return float(self.square_norms.sum() / self.X.size)  # the mean is 0
 
     def scoring(self, centers: FloatArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -94,8 +94,8 @@ class PCKMeans(KMeansFamily):
     cheaper cluster.
     Time O(t (n k d + m k)) for t rounds and m pairs; memory O(n + k d + m) beyond a copy of X.
     Departs from [1]_: after the rows, components that are together may move as one block; if the first greedy pass
-    breaks pairs, a labelling that breaks none is sought as well and the cheaper one starts; the default start of clusters without
-    neighbourhoods is k-means++; an empty cluster restarts at the row farthest from its centre.
+    breaks pairs, a labelling that breaks none is sought as well and the cheaper one starts; the default start of
+    clusters without neighbourhoods is k-means++; an empty cluster restarts at the row farthest from its centre.
 
     References
     ----------

@@ -163,11 +163,7 @@ def _given_centers(problem: Problem, init: Any, n_clusters: int) -> FloatArray:
 def _near_the_mean(problem: Problem, n_centers: int, rng: np.random.Generator) -> FloatArray:
     weights = problem.row_weights / problem.row_weights.sum()
     mean = np.asarray(problem.X.T @ weights, dtype=np.float64).ravel()
-    if sparse.issparse(problem.X):
-        spread = np.sqrt(problem.variance)
-    else:
-        spread = np.sqrt(np.maximum(problem.X.var(axis=0, dtype=np.float64), 0))
-    centers = mean + _PERTURBATION * spread * rng.standard_normal((n_centers, len(mean)))
+    centers = mean + _PERTURBATION * np.sqrt(problem.variances) * rng.standard_normal((n_centers, len(mean)))
     return unit_rows(centers) if problem.metric == "cosine" else centers
 
 

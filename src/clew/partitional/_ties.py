@@ -231,12 +231,17 @@ def _entailed_ties(constraints: Constraints, penalty: float) -> tuple[IntArray, 
 
 
 def _given_ties(constraints: Constraints, penalty: float) -> tuple[IntArray, Ties]:
-    """Each given pair once, at its highest confidence; groups and classes through their counts."""
+    """Each given pair once, at its highest confidence; groups and classes through their counts.
+
+    A pair that a group or the classes state as well is left to them.
+    """
     kinds = (
         (constraints.must_link, constraints.must_link_confidence, -penalty),
         (constraints.cannot_link, constraints.cannot_link_confidence, penalty),
     )
-    once = [_once(pairs, confidence) for pairs, confidence, _ in kinds]
+    once = [
+        _once(*_not_stated(pairs, confidence, constraints, together=price < 0)) for pairs, confidence, price in kinds
+    ]
     pairs = np.concatenate([rows for rows, _ in once])
     prices = np.concatenate([sure * price for (_, sure), (_, _, price) in zip(once, kinds, strict=True)])
     columns: list[tuple[IntArray, float]] = []
@@ -272,6 +277,20 @@ def _given_ties(constraints: Constraints, penalty: float) -> tuple[IntArray, Tie
         constant=constant,
     )
     return rows, ties
+
+
+def _not_stated(
+    pairs: IntArray, confidence: FloatArray, constraints: Constraints, *, together: bool
+) -> tuple[IntArray, FloatArray]:
+    """The pairs that neither groups nor classes put together (or keep apart)."""
+    stated = np.zeros(len(pairs), dtype=bool)
+    for column in group_columns(constraints.must_groups if together else constraints.cannot_groups):
+        first, second = column[pairs].T
+        stated |= (first >= 0) & (first == second)
+    if constraints.labels is not None:
+        first, second = constraints.labels[pairs].T
+        stated |= (first >= 0) & (second >= 0) & ((first == second) == together)
+    return pairs[~stated], confidence[~stated]
 
 
 def _lone_pairs(constraints: Constraints, closed: Closure, penalty: float) -> tuple[IntArray, FloatArray]:
