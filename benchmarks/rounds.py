@@ -1,8 +1,8 @@
 """What one more round costs, against scikit-learn's k-means on the same rows from the same centres.
 
-The data is uniform noise, on which k-means keeps moving, so that every run does as many rounds as it may. The time of a
-round is the difference between a run of many rounds and one of few, which leaves out all set-up. Each run of clew is set
-against the run of scikit-learn just before it, in the same process: what else the machine does then hurts both.
+The data is uniform noise, on which k-means keeps moving, so that every run does as many rounds as it may. The time of
+a round is the difference between a run of many rounds and one of few, which leaves out all set-up. Each run of clew is
+set against the run of scikit-learn just before it, in the same process: what else the machine does then hurts both.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Runs = dict[str, list[list[float]]]  # clock -> [seconds of few rounds, seconds 
 
 def run(*, quick: bool) -> Report:
     rows = []
-    for n_rows, n_repeats in [(2_000, 1)] if quick else [(100_000, 15), (1_000_000, 7)]:
+    for n_rows, n_repeats in [(20_000, 1)] if quick else [(100_000, 15), (1_000_000, 7)]:
         for dtype in ("float64", "float32"):
             measured = in_fresh_process(measure, n_rows=n_rows, dtype=dtype, n_repeats=n_repeats)
             rows += [

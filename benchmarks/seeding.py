@@ -9,8 +9,8 @@ from statistics import mean
 from typing import Any
 from unittest import mock
 
-from benchmarks.quality import ANSWERS, N_SEEDS, data, fit
 from benchmarks._harness import Report
+from benchmarks.quality import ANSWERS, N_SEEDS, data, fit
 from clew.evaluation import adjusted_rand_score
 
 SETS = ("iris", "wine")
@@ -18,8 +18,9 @@ METHODS = ("PCKMeans", "SeededKMeans")
 
 
 def run(*, quick: bool) -> Report:
+    seeds = range(1 if quick else N_SEEDS)
     rows = [
-        {"set": name, "answers": n_answers, "method": method, **_compare(name, n_answers, method, quick)}
+        {"set": name, "answers": n_answers, "method": method, **_compare(name, n_answers, method, seeds)}
         for name in (SETS[:1] if quick else SETS)
         for n_answers in (ANSWERS[:1] if quick else ANSWERS)
         for method in METHODS
@@ -31,13 +32,12 @@ def run(*, quick: bool) -> Report:
         "largest": "the largest",
         "farthest": "farthest first",
     }
-    notes = [f"Mean adjusted Rand index over {N_SEEDS} seeds, answers about random pairs, default parameters."]
+    notes = [f"Mean adjusted Rand index over {len(seeds)} seeds, answers about random pairs, default parameters."]
     return Report("seeding", "Neighbourhoods that start the clusters", columns, rows, notes)
 
 
-def _compare(name: str, n_answers: int, method: str, quick: bool) -> dict[str, Any]:
+def _compare(name: str, n_answers: int, method: str, seeds: range) -> dict[str, Any]:
     X, y = data(name)
-    seeds = range(1 if quick else N_SEEDS)
 
     def ari() -> float:
         return mean(adjusted_rand_score(y, fit(method, X, y, n_answers, seed).labels_) for seed in seeds)

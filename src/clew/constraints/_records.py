@@ -288,7 +288,7 @@ def _whole_numbers(records: Records, column: str, needed: np.ndarray[Any, Any]) 
     numbers = np.zeros(len(needed), dtype=np.int64)
     for place, value in enumerate(records.columns.get(column, [""] * len(needed))):
         key = key_of(value)
-        if _is_whole(key) and 0 <= int(key) and (column != "column" or int(key) < _COLUMNS):
+        if _is_whole(key) and int(key) >= 0 and (column != "column" or int(key) < _COLUMNS):
             numbers[place] = int(key)
         elif key or needed[place]:
             below = f" and < {_COLUMNS}" if column == "column" else ""

@@ -38,9 +38,10 @@ class COPKMeans(KMeansFamily):
         first; then a row that is cannot-linked to all of them, if there is one; the leftover as `leftover` says.
     leftover : {"k-means++", "mean"}, default="k-means++"
         How centres without a neighbourhood start: by k-means++, or near the global mean as in the paper.
-    n_init : int, default=1
-        Number of starts; the result with the lowest objective is kept. After neighbourhoods, further starts keep the
-        known classes only and draw the other centres by k-means++.
+    n_init : int or "auto", default="auto"
+        Number of starts; the result with the lowest objective is kept. "auto" is ten for up to 10,000 rows, fewer
+        beyond, one from 100,000 on. After neighbourhoods, further starts keep the known classes only and draw the other
+        centres by k-means++.
     max_iter : int, default=300
         Most rounds of one start.
     tol : float, default=1e-4
@@ -119,7 +120,7 @@ class COPKMeans(KMeansFamily):
         *,
         init: Any = "neighbourhoods",
         leftover: str = "k-means++",
-        n_init: int = 1,
+        n_init: int | str = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,
         metric: str = "euclidean",

@@ -22,7 +22,7 @@ COMMON_PARAMETERS: dict[str, Allowed] = {
     "n_clusters": integer(1),
     "init": words("neighbourhoods", "k-means++") | array_like(),
     "leftover": words("k-means++", "mean"),
-    "n_init": integer(1),
+    "n_init": words("auto") | integer(1),
     "max_iter": integer(1),
     "tol": number(0),
     "metric": words("euclidean", "cosine"),
@@ -31,12 +31,20 @@ COMMON_PARAMETERS: dict[str, Allowed] = {
 }
 
 
+# With n_init="auto", starts share a budget of rows: ten for small data, one from 100,000 rows on.
+_MOST_STARTS, _ROWS_OF_ALL_STARTS = 10, 100_000
+
+
+def _n_starts(n_init: int | str, n_rows: int) -> int:
+    return min(_MOST_STARTS, max(1, _ROWS_OF_ALL_STARTS // n_rows)) if isinstance(n_init, str) else n_init
+
+
 class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedClusterer):  # type: ignore[misc]
     """Base of the k-means relatives; each supplies `_solve`."""
 
     init: Any
     leftover: str
-    n_init: int
+    n_init: int | str
     max_iter: int
     tol: float
     metric: str
@@ -54,16 +62,24 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         """Run the method from one start."""
         raise NotImplementedError  # pragma: no cover
 
+    def _restarts_anew(self) -> bool:
+        """Whether knowledge acts beyond the start, so that further starts may leave the neighbourhoods."""
+        return True
+
     def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         problem = Problem.prepare(X, weights, self.metric, self.n_jobs)
         closed = constraints.closure()
         clusters = cluster_labels(closed, self.n_clusters)
         best: Solution | None = None
-        for attempt in range(self.n_init if isinstance(self.init, str) else 1):
-            start = initial_centers(problem, closed, clusters, self.init, self.leftover, rng, again=attempt > 0)
+        anew = self._restarts_anew() and isinstance(self.init, str)
+        for attempt in range(_n_starts(self.n_init, problem.n_rows)):
+            again = anew and attempt > 0
+            start = initial_centers(problem, closed, clusters, self.init, self.leftover, rng, again=again)
             found = self._solve(problem, constraints, closed, start, rng)
             if best is None or found.objective < best.objective:
                 best = found
+            if not start.drawn and not anew:
+                break  # every further start would be this one
         assert best is not None
         if not best.converged:
             warnings.warn(

@@ -21,10 +21,11 @@ _PERTURBATION = 0.1
 
 
 class Start(NamedTuple):
-    """Initial centres, and the cluster that each component seeds (-1: none)."""
+    """Initial centres, the cluster that each component seeds (-1: none), and whether some centre was left to chance."""
 
     centers: FloatArray
     seeds: IntArray
+    drawn: bool
 
 
 def cluster_labels(closed: Closure, n_clusters: int) -> IntArray:
@@ -55,13 +56,13 @@ def initial_centers(
     classed = np.flatnonzero(closed.labels >= 0)
     seeds[classed] = [cluster_of_class[label] for label in closed.labels[classed].tolist()]
     if not isinstance(init, str):
-        return Start(_given_centers(problem, init, n_clusters), seeds)
+        return Start(_given_centers(problem, init, n_clusters), seeds, False)
     if init == "k-means++":
         centers = plus_plus(problem, np.empty((0, problem.X.shape[1])), n_clusters, rng)
         if len(classed):  # let each class start at the centre nearest to it
             means = _component_means(problem, closed, classed)
             centers = _matched(centers, means, seeds[classed])
-        return Start(centers, seeds)
+        return Start(centers, seeds, True)
     unnamed = np.empty(0, dtype=np.int64) if again else np.flatnonzero((closed.sizes > 1) & (closed.labels < 0))
     return _neighbourhoods(problem, closed, seeds, unnamed, n_clusters, "k-means++" if again else leftover, rng)
 
@@ -99,7 +100,7 @@ def _neighbourhoods(
             centers[empty] = _near_the_mean(problem, len(empty), rng)
         else:
             centers[empty] = plus_plus(problem, known, len(empty), rng)
-    return Start(centers, seeds)
+    return Start(centers, seeds, len(empty) > 0)
 
 
 def _choose(problem: Problem, closed: Closure, taken: IntArray, others: IntArray, n_wanted: int) -> IntArray:
