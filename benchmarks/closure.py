@@ -44,9 +44,7 @@ def run(*, quick: bool) -> Report:
         "limit": "bar",
         "verdict": "",
     }
-    notes = [
-        "peak: memory held at most while reading the pairs and closing them (tracemalloc), the given arrays not counted."
-    ]
+    notes = ["peak: most memory held while reading the pairs and closing them (tracemalloc), beyond the given arrays."]
     return Report("closure", "Closure", columns, rows, notes)
 
 

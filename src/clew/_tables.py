@@ -30,7 +30,7 @@ def write_table(target: str | os.PathLike[str] | TextIO, columns: Mapping[str, A
     takes the place of `target`. An interruption or a full disk leaves what was there before.
 
     In csv and tsv a text cell that a spreadsheet would take for a formula gets a leading apostrophe: one that
-    starts with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return and is not a number. The other formats
+    starts with ``=``, ``+``, ``-``, ``@``, a tab, a carriage return or an apostrophe and is not a number. The other formats
     are exact.
 
     Parameters
@@ -174,7 +174,13 @@ def _cell(value: Any) -> Any:
 
 
 def _guarded(text: str) -> str:
-    return f"'{text}" if text.startswith(FORMULA_STARTS) and not _is_number(text) else text
+    # An apostrophe of the text's own is guarded too, so that `unguarded` gives back every text.
+    return f"'{text}" if text.startswith((*FORMULA_STARTS, "'")) and not _is_number(text) else text
+
+
+def unguarded(cell: str) -> str:
+    """The text of a cell that `write_table` may have guarded against being taken for a formula."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith((*FORMULA_STARTS, "'")) else cell
 
 
 def _is_number(text: str) -> bool:

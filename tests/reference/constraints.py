@@ -22,9 +22,12 @@ def stated_must_link(constraints):
     return [*given, *((pair, 1.0) for column in grouped for pair in sharing(column))]
 
 
+def given_cannot_link(constraints):
+    return zip(map(tuple, constraints.cannot_link.tolist()), constraints.cannot_link_confidence.tolist(), strict=True)
+
+
 def stated_cannot_link(constraints):
-    """Every stated pair of rows that never belong together with its confidence."""
-    given = zip(map(tuple, constraints.cannot_link.tolist()), constraints.cannot_link_confidence.tolist(), strict=True)
+    """Every stated pair of rows that never belong together with its confidence; groups and classes are certain."""
     grouped = [pair for column in columns_of(constraints.cannot_groups) for pair in sharing(column)]
     classes = [
         (i, j)
@@ -32,7 +35,7 @@ def stated_cannot_link(constraints):
         for i, j in combinations(range(len(column)), 2)
         if -1 != column[i] != column[j] != -1
     ]
-    return [*given, *((pair, 1.0) for pair in [*grouped, *classes])]
+    return [*given_cannot_link(constraints), *((pair, 1.0) for pair in [*grouped, *classes])]
 
 
 def together(constraints):
@@ -48,12 +51,12 @@ def together(constraints):
     return sure
 
 
-def apart(constraints):
-    """How sure each pair of rows (i, j) is to be apart: a cannot-link reached by a chain at either end."""
+def apart(constraints, stated=stated_cannot_link):
+    """How sure each pair of rows (i, j) is to be apart: a stated separation reached by a chain at either end."""
     rows = range(constraints.n_rows)
     joined = together(constraints)
     sure = dict.fromkeys(joined, 0.0)
-    for (a, b), confidence in stated_cannot_link(constraints):
+    for (a, b), confidence in stated(constraints):
         for i in rows:
             for j in rows:
                 reached = min(confidence, joined[i, a], joined[b, j])
@@ -70,3 +73,23 @@ def is_satisfied(labels, constraints):
     return all(labels[i] == labels[j] for (i, j), _ in stated_must_link(constraints)) and all(
         labels[i] != labels[j] for (i, j), _ in stated_cannot_link(constraints)
     )
+
+
+def is_kept(constraints, rows, restricted):
+    """Whether `restricted`, about `rows` in their order, entails among them what `constraints` do.
+
+    The same pairs, certain where they were certain, and never surer. Two separations may go: those that need an
+    uncertain link to a class or a cannot-group, and, where constraints contradict one another, those within a component
+    (a row that would have to differ from itself, which no pair can say).
+    """
+    joined, separated = together(constraints), apart(constraints)
+    by_pairs = apart(constraints, given_cannot_link)
+    still_joined, still_separated = together(restricted), apart(restricted)
+    kept = restricted.n_rows == len(rows)
+    for i, j in combinations(range(len(rows)), 2):
+        old, new = (rows[i], rows[j]), (i, j)
+        kept &= bool(joined[old]) == bool(still_joined[new]) and (joined[old] == 1) == (still_joined[new] == 1)
+        kept &= still_joined[new] <= joined[old] and still_separated[new] <= separated[old]
+        kept &= joined[old] == 1 or separated[old] < 1 or still_separated[new] == 1
+        kept &= joined[old] > 0 or not by_pairs[old] or still_separated[new] > 0
+    return kept

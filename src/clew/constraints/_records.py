@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from clew._tables import unguarded
 from clew.constraints._arrays import IntArray, group_columns
 from clew.exceptions import ConstraintError, FileError
 
@@ -53,8 +54,8 @@ _ANSWERS = {
     ),
     "unsure": ("unsure", "unknown", "skip", "uncertain", "u", "?"),
 }
-# Whole numbers with more digits would not fit 64 bits; more group columns than this are a slip.
-_DIGITS, _COLUMNS = 18, 100
+# More group columns than this are a slip.
+_COLUMNS = 100
 _KIND_OF_WORD = {word: kind for kind, words in _ANSWERS.items() for word in words}
 _OTHER_KINDS = ("label", "must_group", "cannot_group", "soft_group", "closer", "rows")
 
@@ -275,13 +276,12 @@ def _rows(
 
 
 def _row_of(key: str, lookup: dict[str, int]) -> int:
-    if key not in lookup and key.startswith("'"):
-        key = key[1:]  # written so that a spreadsheet takes the id for text
-    return lookup.get(key, -1)
+    plain = unguarded(key)
+    return lookup[plain] if plain in lookup else lookup.get(key, -1)
 
 
 def _is_whole(text: str) -> bool:
-    return text.lstrip("+-").isdecimal() and len(text) <= _DIGITS
+    return text.lstrip("+-").isdecimal() and len(text) < 21 and abs(int(text)) < 2**63
 
 
 def _whole_numbers(records: Records, column: str, needed: np.ndarray[Any, Any]) -> IntArray:

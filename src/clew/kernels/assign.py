@@ -133,7 +133,7 @@ def assign_tied(
     tables: cython.longlong[:, ::1],
     labels: cython.int[::1],
     prices: cython.double[::1],
-) -> cython.longlong:
+) -> cython.double:
     """Visit units in `order`; each moves to the cluster where its cost plus the prices of its ties is lowest.
 
     Row t of `costs` belongs to unit `order[t]`. A tie prices units of a set (`profile_*`, shared by the units of one
@@ -142,7 +142,8 @@ def assign_tied(
     (`table_of` >= 0); smaller sets are walked through `members`. `group_ptr`, `groups` list the sets a unit is in.
     Reads all but `tables`, `labels` (both written) and `prices` (work space, one per cluster). Units with `pinned` >= 0
     keep that label. Ties in cost: the present cluster, then the lowest.
-    Returns -1, or the first unit for which every cluster is forbidden (it and those after it are left as they were).
+    Returns the sum of `costs` where the units are now; infinity if one found every cluster forbidden (it and those
+    after it are left as they were).
     """
     turn: cython.Py_ssize_t
     entry: cython.Py_ssize_t
@@ -154,7 +155,7 @@ def assign_tied(
     old: cython.int
     lowest: cython.double
     infinity: cython.double = float("inf")
-    stuck: cython.longlong = -1
+    total: cython.double = 0.0
     with cython.nogil:
         for turn in range(order.shape[0]):
             unit = order[turn]
@@ -165,6 +166,7 @@ def assign_tied(
                         _count(-1, unit, old, group_ptr, groups, table_of, tables)
                     labels[unit] = pinned[unit]
                     _count(1, unit, pinned[unit], group_ptr, groups, table_of, tables)
+                total += costs[turn, pinned[unit]]
                 continue
             if old >= 0:
                 _count(-1, unit, old, group_ptr, groups, table_of, tables)
@@ -195,11 +197,12 @@ def assign_tied(
             if lowest == infinity:
                 if old >= 0:
                     _count(1, unit, old, group_ptr, groups, table_of, tables)
-                stuck = unit
+                total = infinity
                 break
             labels[unit] = best
+            total += costs[turn, best]
             _count(1, unit, best, group_ptr, groups, table_of, tables)
-    return stuck
+    return total
 
 
 def move_blocks(

@@ -169,5 +169,4 @@ class _Blocks:
         self._state = TiedAssignment(Ties.build(len(seeds), pinned=seeds.astype(np.int32)), n_clusters)
 
     def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
-        score, _ = self._state.sweep(problem, units, centers, np.arange(len(units)), labels)
-        return score, 0.0
+        return self._state.sweep(problem, units, centers, np.arange(len(units)), labels), 0.0

@@ -231,15 +231,15 @@ class HardPolicy:
         before = labels.copy() if len(labels) and labels[0] >= 0 else None
         labels[:] = -1
         self._state.load(labels)
-        score, complete = self._state.sweep(problem, units, centers, self._order, labels)
+        score = self._state.sweep(problem, units, centers, self._order, labels)
         if before is None:
-            if not complete:
+            if score == np.inf:
                 labels[:] = self._repaired(problem, units, centers)
                 score = self._polished(problem, units, centers, labels)
-        elif not complete or score > units.cost(problem, centers, before):
+        elif score > units.cost(problem, centers, before):
             labels[:] = before
             self._state.load(labels)
-            score, _ = self._state.sweep(problem, units, centers, self._order, labels)
+            score = self._state.sweep(problem, units, centers, self._order, labels)
         return score, 0.0
 
     def _repaired(self, problem: Problem, units: Units, centers: FloatArray) -> Labels:
@@ -261,7 +261,7 @@ class HardPolicy:
         self._state.load(labels)
         score = np.inf
         for _ in range(_POLISH_SWEEPS):
-            last, (score, _) = score, self._state.sweep(problem, units, centers, self._order, labels)
+            last, score = score, self._state.sweep(problem, units, centers, self._order, labels)
             if score == last:
                 break
         return score

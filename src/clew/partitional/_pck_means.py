@@ -233,7 +233,7 @@ class _PricedPolicy:
 
     def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
         first = len(labels) > 0 and labels[0] < 0
-        score, _ = self._state.sweep(problem, units, centers, self._rng.permutation(len(units)), labels)
+        score = self._state.sweep(problem, units, centers, self._rng.permutation(len(units)), labels)
         order = self._rng.permutation(len(self._blocks))
         score += self._state.move_blocks(problem, self._blocks, self._members, centers, order, labels)
         price = self._state.price(labels)

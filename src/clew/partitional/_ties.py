@@ -102,13 +102,11 @@ class TiedAssignment:
         counted = (table_of[group] >= 0) & (labels[ties.members] >= 0)
         np.add.at(self._tables, (table_of[group[counted]], labels[ties.members[counted]]), 1)
 
-    def sweep(
-        self, problem: Problem, units: Units, centers: FloatArray, order: IntArray, labels: Labels
-    ) -> tuple[float, bool]:
-        """Visit all units once; return their weighted score and whether every one found a cluster."""
+    def sweep(self, problem: Problem, units: Units, centers: FloatArray, order: IntArray, labels: Labels) -> float:
+        """Visit all units once; return their weighted score, infinite if one found every cluster forbidden."""
         total = 0.0
         for chosen, costs in units.costs(problem, centers, order):
-            stuck = assign_tied(
+            total += assign_tied(
                 np.ascontiguousarray(chosen),
                 costs,
                 self._ties.pinned,
@@ -117,10 +115,9 @@ class TiedAssignment:
                 labels,
                 self._prices,
             )
-            if stuck >= 0:
-                return total, False
-            total += float(costs[np.arange(len(chosen)), labels[chosen]].sum())
-        return total, True
+            if total == np.inf:
+                break
+        return total
 
     def move_blocks(
         self,

@@ -21,6 +21,8 @@ IntArray = npt.NDArray[np.int64]
 WORK_LIMIT = 400_000_000
 # The plain descent over the whole core usually succeeds; only when it wanders are the parts searched one by one.
 _EASY_WORK = 20
+# Steps of the tabu search per vertex, edge and membership, before the exact search gets its turn.
+_MEND_WORK = 50_000
 # A proof is shrunk by leaving out one vertex at a time; beyond these sizes it is shown as found.
 _SHRINK_VERTICES, _SHRINK_WORK = 200, 200_000
 # Starting points and adjacency entries of the greedy search for a clique.
@@ -165,10 +167,13 @@ def _color_core(
     whole = _search(graph, n_colors, fixed, preference, easy)
     if whole.status == "feasible":
         return whole
-    mended = _mend(graph, n_colors, fixed, preference, work_limit // 2)
-    if mended.status == "feasible":
-        return mended._replace(work=whole.work + mended.work)
-    work = whole.work + mended.work
+    work = whole.work
+    if whole.status == "unknown":
+        size = graph.n_vertices + len(graph.edges) + len(graph.members)
+        mended = _mend(graph, n_colors, fixed, preference, min(work_limit // 2, _MEND_WORK * size))
+        work += mended.work
+        if mended.status == "feasible":
+            return mended._replace(work=work)
     colors = np.empty(graph.n_vertices, dtype=np.int32)
     for vertices in _connected_parts(graph):
         part, part_fixed = graph.part(vertices), fixed[vertices]

@@ -1,0 +1,357 @@
+"""Laws that every registered estimator keeps on every scenario; which ones apply is read from its capabilities."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import clew
+from clew import Constraints
+from clew._registry import all_estimators
+from clew.evaluation import same_partition
+from tests.conformance.scenarios import SCENARIOS, build
+from tests.reference.assign import broken, given_pairs
+
+_LAWS = []
+
+
+def law(applies=lambda capabilities: True):
+    """Register a check for the estimators whose capabilities `applies` accepts."""
+
+    def register(check):
+        _LAWS.append((check, applies))
+        return check
+
+    return register
+
+
+def checks_for(capabilities):
+    return [check for check, applies in _LAWS if applies(capabilities)]
+
+
+def fit(estimator, case, **params):
+    return clone(estimator).set_params(**params).fit(case.X, constraints=case.constraints)
+
+
+def learned(model):
+    return {name: value for name, value in vars(model).items() if name.endswith("_")}
+
+
+def assert_same_state(first, second):
+    assert learned(first).keys() == learned(second).keys()
+    for name, value in learned(first).items():
+        np.testing.assert_array_equal(value, learned(second)[name], err_msg=name, strict=True)
+
+
+def assert_same_params(first, second):
+    mine, theirs = first.get_params(), second.get_params()
+    assert mine.keys() == theirs.keys()
+    assert all(np.array_equal(mine[name], theirs[name]) for name in mine)
+
+
+def read_only(X):
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+@law()
+def inputs_are_left_alone(estimator, case, tmp_path):
+    X, known = read_only(case.X), case.constraints[:]
+    weights = read_only(np.linspace(1, 2, len(X)))
+    params = clone(estimator).get_params()
+    before = np.random.get_state()[1].copy()  # noqa: NPY002 the global state is what must not change
+    options = {"sample_weight": weights} if estimator._capabilities.sample_weight else {}
+    estimator.fit(X, constraints=case.constraints, **options)
+    assert (X == case.X).all()
+    assert case.constraints[:] == known
+    assert (weights == np.linspace(1, 2, len(X))).all()
+    assert estimator.get_params() == params
+    assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
+
+
+@law()
+def same_seed_same_result(estimator, case, tmp_path):
+    first = fit(estimator, case)
+    assert_same_state(first, fit(estimator, case))
+    assert_same_state(first, clone(first).fit(case.X, None, constraints=case.constraints))
+    generators = [np.random.default_rng(5), np.random.default_rng(5)]
+    assert_same_state(*(fit(estimator, case, random_state=generator) for generator in generators))
+    states = [np.random.RandomState(5), np.random.RandomState(5)]
+    assert_same_state(*(fit(estimator, case, random_state=state) for state in states))
+
+
+@law()
+def threads_do_not_change_the_result(estimator, case, tmp_path):
+    if "n_jobs" in estimator.get_params():
+        assert_same_state(fit(estimator, case), fit(estimator, case, n_jobs=2))
+
+
+@law()
+def y_is_ignored(estimator, case, tmp_path):
+    model = clone(estimator).fit(case.X, case.hidden[::-1], constraints=case.constraints)
+    assert_same_state(fit(estimator, case), model)
+
+
+@law()
+def labels_are_one_cluster_per_row(estimator, case, tmp_path):
+    model = fit(estimator, case)
+    assert model.labels_.shape == (len(case.X),)
+    assert np.issubdtype(model.labels_.dtype, np.integer)
+    assert (model.labels_ >= -1).all()
+    assert model.n_features_in_ == case.X.shape[1]
+    assert (clone(estimator).fit_predict(case.X, constraints=case.constraints) == model.labels_).all()
+    if hasattr(model, "cluster_sizes_"):
+        assert model.cluster_sizes_.sum() == (model.labels_ >= 0).sum()
+        assert model.cluster_sizes_.tolist() == [(model.labels_ == label).sum() for label in model.cluster_labels_]
+
+
+@law()
+def violated_pairs_are_the_broken_ones(estimator, case, tmp_path):
+    model = fit(estimator, case)
+    stated = given_pairs(case.constraints)
+    given = case.constraints.must_link, case.constraints.cannot_link
+    listed = model.violated_must_link_, model.violated_cannot_link_
+    for kind in range(2):
+        breaks = [True, False][kind]
+        pairs = [tuple(sorted(pair)) for pair in listed[kind].tolist()]
+        truth = {(i, j) for i, j in stated[kind] if (model.labels_[i] != model.labels_[j]) == breaks}
+        assert set(pairs) <= truth
+        assert {tuple(sorted(pair)) for pair in given[kind].tolist()} & truth <= set(pairs)
+        assert bool(pairs) == bool(truth)
+
+
+@law()
+def copies_agree(estimator, case, tmp_path):
+    model = fit(estimator, case)
+    for twin in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert_same_params(model, twin)
+        assert_same_state(model, twin)
+    assert learned(clone(model)) == {}
+    assert_same_params(model, clone(model))
+
+
+@law()
+def a_saved_estimator_comes_back(estimator, case, tmp_path):
+    path = tmp_path / "model.clew"
+    model = fit(estimator, case)
+    model.save(path)
+    twin = clew.load(path)
+    assert type(twin) is type(model)
+    assert_same_params(model, twin)
+    assert_same_state(model, twin)
+    if model._capabilities.predicts:
+        assert (twin.predict(case.X) == model.predict(case.X)).all()
+    assert_same_state(model, twin.fit(case.X, constraints=case.constraints))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model.clew"]
+
+
+@law()
+def frames_and_lists_are_like_arrays(estimator, case, tmp_path):
+    expected = fit(estimator, case)
+    names = [f"column {place}" for place in range(case.X.shape[1])]
+    for X in (pd.DataFrame(case.X, columns=names), pl.DataFrame(case.X, schema=names)):
+        model = clone(estimator).fit(X, constraints=case.constraints)
+        assert model.feature_names_in_.tolist() == names
+        assert (model.labels_ == expected.labels_).all()
+    for X in (case.X.tolist(), np.asfortranarray(case.X), np.repeat(case.X, 2, axis=0)[::2]):
+        assert_same_state(expected, clone(estimator).fit(X, constraints=case.constraints))
+
+
+@law()
+def every_form_of_constraints_says_the_same(estimator, case, tmp_path):
+    known = case.constraints
+    fields = ("labels", "must_groups", "cannot_groups")
+    form = {name: getattr(known, name) for name in fields if getattr(known, name) is not None}
+    for name in ("must_link", "cannot_link"):
+        form[name] = [tuple(pair) for pair in getattr(known, name).tolist()]
+        form[f"{name}_confidence"] = getattr(known, f"{name}_confidence").tolist()
+    path = tmp_path / "known.jsonl"
+    known.to_file(path)
+    forms = [form, Constraints(**form), path if form != {} else known]
+    if known.labels is not None and not (len(known.must_link) or len(known.cannot_link) or len(form) > 5):
+        forms += [known.labels.tolist(), known.labels, pd.Series(known.labels), read_only(known.labels)]
+    expected = fit(estimator, case)
+    for one in forms:
+        assert_same_state(expected, clone(estimator).fit(case.X, constraints=one))
+
+
+@law()
+def order_direction_and_repeats_of_pairs_do_not_matter(estimator, case, tmp_path):
+    known = case.constraints
+    turned = {"must_link": known.must_link[::-1, ::-1], "cannot_link": known.cannot_link[::-1, ::-1]}
+    sure = {f"{name}_confidence": getattr(known, f"{name}_confidence")[::-1] for name in turned}
+    again = known | Constraints(**turned, **sure, n_samples=len(case.X))
+    expected = fit(estimator, case)
+    for other in (again, Constraints(**turned, **sure, n_samples=len(case.X)) | known):
+        model = clone(estimator).fit(case.X, constraints=other)
+        assert (model.labels_ == expected.labels_).all()
+
+
+@law(lambda can: can.must_link == "hard")
+def must_links_hold(estimator, case, tmp_path):
+    must, _ = given_pairs(case.constraints)
+    model = fit(estimator, case)
+    assert broken(must, {}, model.labels_.tolist()) == 0
+    assert model.violated_must_link_.shape == (0, 2)
+
+
+@law(lambda can: can.cannot_link == "hard")
+def cannot_links_hold(estimator, case, tmp_path):
+    _, cannot = given_pairs(case.constraints)
+    model = fit(estimator, case)
+    assert broken({}, cannot, model.labels_.tolist()) == 0
+    assert model.violated_cannot_link_.shape == (0, 2)
+
+
+@law(lambda can: can.labels == "hard")
+def known_classes_are_kept(estimator, case, tmp_path):
+    known = case.constraints.labels
+    if known is None:
+        known = case.hidden
+    for numbers in ([0, 1, 2], [2, 0, 1], [7, 9, 12], [0, 2**40, 5]):
+        classes = np.where(known >= 0, np.array(numbers)[known], -1)
+        labels = clone(estimator).fit(case.X, constraints=classes).labels_
+        assert (labels[known >= 0] == classes[known >= 0]).all()
+        assert len(np.unique(labels)) <= estimator.n_clusters
+
+
+@law(lambda can: can.must_link == "hard")
+def entailed_pairs_change_nothing(estimator, case, tmp_path):
+    closed = case.constraints.closure()
+    component, graph = closed.component_of, closed.graph
+    must, cannot = [], []
+    for i, j in combinations(range(len(case.X)), 2):
+        if component[i] == component[j]:
+            must.append((i, j))
+        elif component[j] in graph.neighbours(int(component[i])):
+            cannot.append((i, j))
+    more = case.constraints | Constraints(must, cannot, n_samples=len(case.X))
+    model = clone(estimator).fit(case.X, constraints=more)
+    assert (model.labels_ == fit(estimator, case).labels_).all()
+
+
+@law(lambda can: can.must_link == "hard" and can.cannot_link == "hard")
+def all_pairs_of_a_labelling_give_it_back(estimator, case, tmp_path):
+    pairs = list(combinations(range(len(case.X)), 2))
+    same = [case.hidden[i] == case.hidden[j] for i, j in pairs]
+    known = Constraints(np.array(pairs)[same], np.array(pairs)[~np.array(same)], n_samples=len(case.X))
+    assert same_partition(clone(estimator).fit(case.X, constraints=known).labels_, case.hidden)
+    groups = Constraints(must_groups=case.hidden) | Constraints(labels=np.full(len(case.X), -1))
+    apart = Constraints(cannot_link=known.cannot_link, n_samples=len(case.X))
+    assert same_partition(clone(estimator).fit(case.X, constraints=groups | apart).labels_, case.hidden)
+
+
+@law(lambda can: can.monotone)
+def the_objective_never_rises(estimator, case, tmp_path):
+    model = fit(estimator, case)
+    history = model.objective_history_
+    # Rounds add up expanded squares, so entries carry rounding of the size of the largest sum of squares.
+    scale = float((case.X**2).sum()) + abs(history[0])
+    assert (np.diff(history) <= 1e-12 * scale).all()
+    assert history[-1] == model.objective_
+    assert np.isfinite(history).all()
+
+
+@law(lambda can: can.sparse)
+def csr_is_like_dense(estimator, case, tmp_path):
+    dense, from_csr = (
+        fit(estimator, case),
+        clone(estimator).fit(sparse.csr_matrix(case.X), constraints=case.constraints),
+    )
+    assert from_csr.labels_.shape == dense.labels_.shape
+    other_forms = (sparse.csr_array(case.X), sparse.csc_matrix(case.X), sparse.coo_matrix(case.X))
+    for X in other_forms:
+        assert (clone(estimator).fit(X, constraints=case.constraints).labels_ == from_csr.labels_).all()
+    if case.generic:
+        # Starts that end alike differ by rounding only, so another one may be kept: the clusters are numbered anew.
+        assert same_partition(from_csr.labels_, dense.labels_)
+        assert from_csr.objective_ == pytest.approx(dense.objective_)
+
+
+@law(lambda can: can.sample_weight)
+def weights_of_one_are_no_weights(estimator, case, tmp_path):
+    model = clone(estimator).fit(case.X, constraints=case.constraints, sample_weight=np.ones(len(case.X)))
+    assert_same_state(fit(estimator, case), model)
+
+
+@law(lambda can: can.predicts)
+def prediction_repeats_the_labels_of_free_rows(estimator, case, tmp_path):
+    model = fit(estimator, case)
+    found = model.predict(case.X)
+    assert found.shape == model.labels_.shape
+    assert found.dtype == model.labels_.dtype
+    assert set(found.tolist()) <= set(model.cluster_labels_.tolist())
+    if case.generic:
+        free = case.free | (model._capabilities.labels == "seeds")
+        assert (found[free] == model.labels_[free]).all()
+        assert (model.predict(case.X[::-2]) == found[::-2]).all()
+        assert (model.predict(read_only(case.X[:1])) == found[:1]).all()
+
+
+@law(lambda can: can.predicts)
+def distances_to_centres_have_a_column_each(estimator, case, tmp_path):
+    model = fit(estimator, case)
+    if not hasattr(model, "transform"):
+        return
+    distances = model.transform(case.X)
+    assert distances.shape == (len(case.X), len(model.cluster_labels_))
+    assert (distances >= 0).all()
+    names = model.get_feature_names_out()
+    assert names.tolist() == [f"{type(model).__name__.lower()}{place}" for place in range(distances.shape[1])]
+    together = clone(estimator).fit_transform(case.X, constraints=case.constraints)
+    np.testing.assert_array_equal(together, distances)
+    framed = clone(model).set_output(transform="pandas").fit(case.X, constraints=case.constraints).transform(case.X)
+    assert framed.columns.tolist() == names.tolist()
+    if case.generic:
+        assert (model.cluster_labels_[distances.argmin(axis=1)] == model.predict(case.X)).all()
+
+
+@law()
+def float32_stays_float32(estimator, case, tmp_path):
+    X = case.X.astype(np.float32)
+    model = clone(estimator).fit(X, constraints=case.constraints)
+    same = clone(estimator).fit(X.astype(np.float64), constraints=case.constraints)
+    if hasattr(model, "cluster_centers_"):
+        assert model.cluster_centers_.dtype == np.float32
+        assert same.cluster_centers_.dtype == np.float64
+    if case.generic and hasattr(model, "objective_"):
+        # Local optima differ by far more than single precision.
+        assert model.objective_ == pytest.approx(same.objective_, rel=1e-4, abs=1e-4)
+
+
+CASES = [
+    pytest.param(check, example, scenario, id=f"{cls.__name__}{number}-{check.__name__}-{'-'.join(scenario)}")
+    for cls in all_estimators()
+    for number, example in enumerate(cls._examples())
+    for check in checks_for(cls._capabilities)
+    for scenario in SCENARIOS
+]
+
+
+@pytest.mark.parametrize(("check", "example", "scenario"), CASES)
+def test_law(check, example, scenario, seed, tmp_path):
+    check(clone(example), build(scenario, example.n_clusters, seed), tmp_path)
+
+
+def test_every_law_applies_to_some_estimator():
+    used = {check for cls in all_estimators() for check in checks_for(cls._capabilities)}
+    assert used == {check for check, _ in _LAWS}
+
+
+@pytest.mark.parametrize("cls", all_estimators())
+def test_unfitted_estimators_say_so(cls):
+    for example in cls._examples():
+        if cls._capabilities.predicts:
+            with pytest.raises(NotFittedError, match=f"{cls.__name__} instance is not fitted"):
+                example.predict([[0.0]])
+        assert isinstance(example, cls)
