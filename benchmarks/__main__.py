@@ -39,4 +39,5 @@ def main() -> None:
         print(f"written: {path}", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

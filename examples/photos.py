@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from clew import COPKMeans, Constraints
+from clew import Constraints, COPKMeans
 from clew.evaluation import adjusted_rand_score
 
 N_PEOPLE, N_PHOTOS, FACES = 6, 40, 5

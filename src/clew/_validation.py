@@ -11,6 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from clew.exceptions import DataError, DataTypeError, ParameterError
@@ -108,6 +109,15 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool) -> A
         raise DataError(_reworded(str(error))) from error
     _refuse_missing(checked, names)
     return checked
+
+
+def check_matrix(X: Any) -> Any:
+    """X as `check_rows` gives it, for callers that are no estimator."""
+    return check_rows(_NoEstimator(), X, reset=True, accept_sparse=True)
+
+
+class _NoEstimator(BaseEstimator):  # type: ignore[misc]
+    """Something for scikit-learn to write feature names on."""
 
 
 def _reworded(message: str) -> str:

@@ -115,8 +115,10 @@ SCENARIOS = [
 ]
 
 
-def build(scenario, n_clusters, seed) -> Case:
+def build(scenario, estimator, seed) -> Case:
     data, kind = scenario
     rng = np.random.default_rng([seed, SCENARIOS.index(scenario)])
-    X, hidden = _DATA[data](rng, n_clusters)
-    return Case(X, _KNOWLEDGE[kind](rng, hidden), hidden, data in _GENERIC)
+    X, hidden = _DATA[data](rng, estimator.n_clusters)
+    # On a line, directions are two: for angles all rows of one side are equal.
+    generic = data in _GENERIC and not (X.shape[1] == 1 and estimator.get_params().get("metric") == "cosine")
+    return Case(X, _KNOWLEDGE[kind](rng, hidden), hidden, generic)

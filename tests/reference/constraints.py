@@ -39,7 +39,7 @@ def stated_cannot_link(constraints):
 
 
 def together(constraints):
-    """How sure each pair of rows (i, j) is to belong together: the surest chain, which is as sure as its weakest link."""
+    """How sure each pair of rows (i, j) is to belong together: as the weakest link of the surest chain."""
     rows = range(constraints.n_rows)
     sure = {(i, j): float(i == j) for i in rows for j in rows}
     for (i, j), confidence in stated_must_link(constraints):

@@ -5,12 +5,14 @@ from clew.constraints._conflicts import Conflict
 from clew.constraints._constraints import Constraints
 from clew.constraints._feasibility import Feasibility, proof_sentence, unknown_sentence
 from clew.constraints._files import read_records
+from clew.constraints._records import answer_kind
 
 __all__ = [
     "Closure",
     "Conflict",
     "Constraints",
     "Feasibility",
+    "answer_kind",
     "proof_sentence",
     "read_records",
     "unknown_sentence",

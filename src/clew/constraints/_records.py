@@ -98,6 +98,11 @@ def key_of(value: Any) -> str:
     return whole if dot and rest and not rest.strip("0") and _is_whole(whole) else text
 
 
+def answer_kind(word: Any) -> str | None:
+    """"must", "cannot" or "unsure" for any of the words people use, whatever their case; None for others."""
+    return _KIND_OF_WORD.get(key_of(word).casefold())
+
+
 def row_lookup(ids: Any) -> dict[str, int]:
     """Row position of each id."""
     rows = {key_of(value): row for row, value in enumerate(np.asarray(ids, dtype=object).tolist())}
@@ -206,8 +211,7 @@ def _read_answers(records: Records) -> tuple[np.ndarray[Any, Any], np.ndarray[An
         return _read_scores(records, answers)
     kinds = []
     for place, answer in enumerate(answers):
-        word = key_of(answer).casefold()
-        kind = _KIND_OF_WORD.get(word, word)
+        kind = answer_kind(answer) or key_of(answer).casefold()
         if kind not in _ANSWERS and kind not in _OTHER_KINDS:
             raise records.error(
                 f"{records.where(place)}: cannot read the answer {answer!r}. "

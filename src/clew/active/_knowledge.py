@@ -1,0 +1,113 @@
+"""What follows from answers, kept up to date answer by answer.
+
+The closure of the prior constraints is computed once; answers join and separate its components on top. Looking up what
+is known about a pair is constant time, adding an answer costs the smaller side of a merge.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.active._answers import DIFFERENT, SAME, Answer
+from clew.constraints import Closure
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Knowledge:
+    """Components of rows known to be together, and which of them are known to be apart."""
+
+    def __init__(self, prior: Closure) -> None:
+        self._prior = prior
+        self._parent: dict[int, int] = {}  # only components that answers touched
+        self._rows: dict[int, list[int]] = {}
+        self._apart: dict[int, set[int]] = {}
+        self._cliques: dict[int, set[int]] = {}
+
+    def _root(self, component: int) -> int:
+        while (parent := self._parent.get(component, component)) != component:
+            component = parent
+        return component
+
+    def component(self, row: int) -> int:
+        """A number for the component of a row, valid until the next answer."""
+        return self._root(int(self._prior.component_of[row]))
+
+    def rows(self, row: int) -> IntArray:
+        """All rows known to be together with a row, itself included."""
+        root = self.component(row)
+        if root in self._rows:
+            return np.array(self._rows[root], dtype=np.int64)
+        return self._prior_rows(root)
+
+    def _prior_rows(self, component: int) -> IntArray:
+        pointers, rows = self._prior.rows
+        return rows[pointers[component] : pointers[component + 1]]
+
+    def relation(self, first: int, second: int) -> Answer | None:
+        """SAME, DIFFERENT, or None when nothing is known."""
+        one, two = self.component(first), self.component(second)
+        if one == two:
+            return SAME
+        return DIFFERENT if self._known_apart(one, two) else None
+
+    def _known_apart(self, one: int, two: int) -> bool:
+        mine, theirs = self._edges(one), self._edges(two)
+        if two in mine if len(mine) < len(theirs) else one in theirs:
+            return True
+        return not self._clique_ids(one).isdisjoint(self._clique_ids(two))
+
+    def _edges(self, root: int) -> set[int]:
+        if root not in self._apart:
+            graph = self._prior.graph
+            neighbours = graph.edges[graph.edge_ptr[root] : graph.edge_ptr[root + 1]]
+            self._apart[root] = {self._root(int(other)) for other in neighbours}
+        return self._apart[root]
+
+    def _clique_ids(self, root: int) -> set[int]:
+        if root not in self._cliques:
+            graph = self._prior.graph
+            self._cliques[root] = set(graph.cliques[graph.clique_ptr[root] : graph.clique_ptr[root + 1]].tolist())
+        return self._cliques[root]
+
+    def add(self, first: int, second: int, answer: Answer) -> bool:
+        """Take an answer in; False, and nothing changed, if it contradicts what is known."""
+        known = self.relation(first, second)
+        if known is not None and known is not answer:
+            return False
+        one, two = self.component(first), self.component(second)
+        for root in (one, two):
+            if root not in self._rows:
+                self._rows[root] = self._prior_rows(root).tolist()
+        if known is None and answer is DIFFERENT:
+            self._edges(one).add(two)
+            self._edges(two).add(one)
+        elif known is None:
+            self._merge(one, two)
+        return True
+
+    def _merge(self, one: int, two: int) -> None:
+        if len(self._rows[one]) + len(self._edges(one)) < len(self._rows[two]) + len(self._edges(two)):
+            one, two = two, one
+        for other in self._edges(two):
+            others = self._edges(other)
+            others.discard(two)
+            others.add(one)
+        self._edges(one).update(self._edges(two))
+        self._clique_ids(one).update(self._clique_ids(two))
+        self._rows[one] += self._rows[two]
+        del self._apart[two], self._cliques[two], self._rows[two]
+        self._parent[two] = one
+
+    def n_implied(self) -> int:
+        """Pairs that answers and prior knowledge decide, among the components that answers touched."""
+        sizes = {root: len(rows) for root, rows in self._rows.items()}
+        together = sum(size * (size - 1) // 2 for size in sizes.values())
+        apart = sum(
+            size * sizes[other]
+            for root, size in sizes.items()
+            for other in self._edges(root)
+            if sizes.get(other) and other > root
+        )
+        return together + apart

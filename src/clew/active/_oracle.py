@@ -1,0 +1,75 @@
+"""A simulated person who knows the labels, errs now and then, and gets tired."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew._validation import as_generator
+from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair, Which
+from clew.exceptions import ClewError, ParameterError
+
+
+class BudgetSpentError(ClewError):
+    """The oracle has answered as many questions as it was given."""
+
+
+class Oracle:
+    """Answers questions from true labels.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        True labels; -1 makes every question about the row UNSURE.
+    noise : float
+        Probability of a wrong answer, independent in every call.
+    unsure : float
+        Probability of "don't know", independent in every call.
+    budget : int, optional
+        Questions it answers before it raises `BudgetSpentError`.
+    random_state : int, Generator, RandomState or None
+
+    Examples
+    --------
+    >>> from clew.active import Oracle, Pair
+    >>> Oracle([0, 0, 1])(Pair(0, 2))
+    <Answer.DIFFERENT: 'different'>
+    """
+
+    def __init__(
+        self, y: Any, *, noise: float = 0.0, unsure: float = 0.0, budget: int | None = None, random_state: Any = None
+    ) -> None:
+        for name, value in (("noise", noise), ("unsure", unsure)):
+            if not 0 <= value <= 1:
+                raise ParameterError(f"{name}={value!r} in Oracle: expected a number from 0 to 1.")
+        self.y = np.asarray(y)
+        self.noise, self.unsure, self.budget = noise, unsure, budget
+        self.n_answered = 0
+        self._rng = as_generator(random_state)
+
+    def __call__(self, question: Pair | Which) -> Any:
+        """Answer a question: SAME, DIFFERENT or UNSURE; for `Which`, also one of its candidates."""
+        if self.budget is not None and self.n_answered >= self.budget:
+            raise BudgetSpentError(f"The oracle's budget of {self.budget} answers is spent.")
+        self.n_answered += 1
+        errs, unsure = self._rng.random(2)
+        if unsure < self.unsure:
+            return UNSURE
+        if isinstance(question, Which):
+            return self._which(question, errs < self.noise)
+        first, second = self.y[question.first], self.y[question.second]
+        if self.y.dtype.kind in "iuf" and -1 in (first, second):
+            return UNSURE
+        return self._flip(SAME if first == second else DIFFERENT, errs < self.noise)
+
+    def _which(self, question: Which, errs: bool) -> Any:
+        right = [one for one in question.candidates if self.y[one] == self.y[question.row]]
+        if errs:
+            wrong = [one for one in (*question.candidates, DIFFERENT) if one not in right]
+            return wrong[int(self._rng.integers(len(wrong)))]
+        return right[0] if right else DIFFERENT
+
+    @staticmethod
+    def _flip(answer: Answer, errs: bool) -> Answer:
+        return answer if not errs else DIFFERENT if answer is SAME else SAME

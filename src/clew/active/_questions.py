@@ -1,0 +1,444 @@
+"""The driver: asks what is worth asking, takes answers in any order, and never loses or repeats one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from clew._base import ConstrainedClusterer
+from clew._validation import check_matrix
+from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair, Which
+from clew.active._knowledge import Knowledge
+from clew.active._view import View
+from clew.constraints import Conflict, Constraints
+from clew.exceptions import ParameterError
+from clew.partitional import PCKMeans
+
+# At most this share of the questions are checks of what is implied already.
+_CHECK_SHARE = 0.05
+# A strategy that yields this many decided pairs in a row, per row of data, has nothing left to ask.
+_IDLE_PER_ROW, _IDLE_AT_LEAST = 20, 10_000
+# The advice to stop looks at this many answers; the clustering must have foreseen nearly all of them.
+_LOOK_BACK, _STOP_BELOW = 20, 0.08
+# Clusters assumed when nobody said how many there are and fewer neighbourhoods have been found.
+_LEAST_CLUSTERS = 2
+
+Question = Pair | Which
+
+
+class Strategy(Protocol):
+    """What to ask next: yields questions and receives answers; must be restartable from the view."""
+
+    def __call__(self, view: View, rng: np.random.Generator) -> Generator[Question, Any, None]:
+        """Yield questions worth asking, the best one first."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One entry of the log.
+
+    Attributes
+    ----------
+    question : Pair or Which
+    answer : Answer or int
+        For `Which`, possibly the row that was chosen.
+    confidence : float
+    expected : Answer or None
+        What the clustering at that time foresaw.
+    conflict : bool
+        Whether the answer contradicts earlier ones and waits, out of use, to be resolved.
+    """
+
+    question: Question
+    answer: Any
+    confidence: float = 1.0
+    expected: Answer | None = None
+    conflict: bool = False
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where things stand; see `Questions.progress`."""
+
+    asked: int
+    unsure: int
+    implied: int
+    neighbourhoods: int
+    conflicts: int
+    expected_gain: float
+    can_stop: bool
+    reason: str
+
+
+class Questions:
+    """Turns data into a short list of questions.
+
+    Parameters
+    ----------
+    X : array-like or CSR matrix of shape (n_samples, n_features)
+    strategy : Strategy
+        What to ask next, for example ``ExploreConsolidate()``.
+    n_clusters : int, optional
+        Number of clusters, where it is known.
+    clusterer : estimator, optional
+        Makes `labels` from what is known; `PCKMeans` unless given.
+    constraints : optional
+        What is known beforehand, in any form `Constraints.of` takes; nothing it implies is asked.
+    random_state : int, Generator, RandomState or None
+        Same data, log and seed: same question.
+
+    Examples
+    --------
+    >>> from clew.active import ExploreConsolidate, Oracle, Questions
+    >>> questions = Questions([[0.0], [0.1], [5.0], [5.1]], ExploreConsolidate(), n_clusters=2, random_state=0)
+    >>> oracle = Oracle([0, 0, 1, 1])
+    >>> while (pair := questions.ask()) is not None:
+    ...     questions.tell(pair, oracle(pair))
+    >>> questions.labels()
+    array([1, 1, 0, 0], dtype=int32)
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        strategy: Strategy,
+        n_clusters: int | None = None,
+        clusterer: ConstrainedClusterer | None = None,
+        constraints: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        if not callable(strategy):
+            raise ParameterError(f"strategy={strategy!r}: expected a query strategy such as ExploreConsolidate().")
+        if n_clusters is not None and (not isinstance(n_clusters, int | np.integer) or n_clusters < 1):
+            raise ParameterError(f"n_clusters={n_clusters!r}: expected an integer >= 1, or None where it is unknown.")
+        self.X = check_matrix(X)
+        n_rows = self.X.shape[0]
+        if n_clusters is not None and n_clusters > n_rows:
+            raise ParameterError(f"n_clusters={n_clusters}, but X has {n_rows} rows. Lower n_clusters.")
+        self.strategy, self.n_clusters = strategy, None if n_clusters is None else int(n_clusters)
+        self.clusterer = clusterer
+        self.prior = Constraints.of(constraints, n_samples=n_rows)
+        self.prior.require_consistent()
+        if random_state is None or isinstance(random_state, np.random.Generator | np.random.RandomState):
+            random_state = np.random.default_rng(random_state if random_state is None else 0).integers(2**31)
+        self._seed = int(random_state)
+        self._store: dict[str, Any] = {}
+        self._log: list[Answered] = []
+        self._pending: dict[Any, Question] = {}
+        self._fitted: tuple[int, npt.NDArray[Any]] | None = None
+        self._rebuild()
+
+    # -- asking ----------------------------------------------------------------------------------------------------
+
+    def ask(self, n: int | None = None) -> Any:
+        """The next question, or None when nothing is left; with `n`, a list of up to n that stay useful together."""
+        if n is not None:
+            if not isinstance(n, int | np.integer) or n < 1:
+                raise ParameterError(f"n={n!r} in ask: expected an integer >= 1.")
+            batch = [question for _ in range(n) if (question := self.ask()) is not None]
+            return batch
+        if self._live is None or self._pending:
+            self._start()
+        question = self._next()
+        if question is None:
+            self._live = None
+            return None
+        self._pending[_key(question)] = question
+        self._view.pending.update(_pair_keys(question))
+        self._waiting = question
+        return question
+
+    def _start(self) -> None:
+        rng = np.random.default_rng([self._seed, len(self._log), len(self._pending)])
+        self._live = self.strategy(self._view, rng)
+        self._waiting = None
+        self._reply: Any = None
+
+    def _next(self) -> Question | None:
+        """Run the strategy until it asks something that is open; what is decided is answered for free."""
+        assert self._live is not None
+        for _ in range(max(_IDLE_AT_LEAST, _IDLE_PER_ROW * self._view.n_rows)):
+            try:
+                question = next(self._live) if self._reply is None else self._live.send(self._reply)
+            except StopIteration:
+                return None
+            free = self._free_answer(question)
+            if free is None:
+                return question
+            self._reply = free
+        return None
+
+    def _free_answer(self, question: Question) -> Any:
+        view = self._view
+        if isinstance(question, Which):
+            known = {one: view.known(question.row, one) for one in question.candidates}
+            same = [one for one, answer in known.items() if answer is SAME]
+            if same:
+                return same[0]
+            if all(answer is DIFFERENT for answer in known.values()):
+                return DIFFERENT
+            return None if _key(question) not in self._pending else UNSURE
+        if question.first == question.second:
+            return SAME
+        found = view.known(question.first, question.second)
+        if question.check and found in (SAME, DIFFERENT) and question.key not in view.asked:
+            n_checks = sum(isinstance(one.question, Pair) and one.question.check for one in self._log)
+            if n_checks + 1 <= _CHECK_SHARE * (len(self._log) + 1) and question.key not in view.pending:
+                return None
+        if found is None and question.key in view.pending:
+            return UNSURE
+        return found
+
+    # -- answering -------------------------------------------------------------------------------------------------
+
+    def tell(self, question: Any, answer: Any, *, confidence: float = 1.0) -> bool:
+        """Take the answer to a question that was asked; answers may come in any order.
+
+        Returns False when the answer contradicts earlier ones: it is logged, but kept out of use until `undo` or `revise`
+        resolves it; see `conflicts`. A bad answer raises and changes nothing.
+        """
+        question = self._asked(question)
+        reply = question.read(answer) if isinstance(question, Which) else Answer.of(answer)
+        if not 0 < confidence <= 1:
+            raise ParameterError(f"confidence={confidence!r}: expected a number in (0, 1].")
+        self._pending.pop(_key(question), None)
+        entry = self._take(Answered(question, reply, float(confidence), self._foreseen(question)))
+        self._log.append(entry)
+        if self._live is not None and self._waiting is question and not entry.conflict:
+            self._reply = reply
+        else:
+            self._live = None
+        return not entry.conflict
+
+    def _asked(self, question: Any) -> Question:
+        if isinstance(question, tuple | list) and len(question) == 2:
+            question = Pair(int(question[0]), int(question[1]))
+        if not isinstance(question, Pair | Which):
+            raise ParameterError(f"{question!r} is no question. Pass what ask() returned, or a pair of rows.")
+        if isinstance(question, Pair):
+            for row in (question.first, question.second):
+                if not 0 <= row < self._view.n_rows:
+                    raise ParameterError(f"Row {row} is out of range: X has {self._view.n_rows} rows.")
+            if question.first == question.second:
+                raise ParameterError(f"The pair names row {question.first} twice.")
+        if _key(question) in self._pending:
+            return self._pending[_key(question)]
+        if isinstance(question, Pair) and getattr(self.strategy, "passive", False):
+            return question
+        name = f"rows {question.first} and {question.second}" if isinstance(question, Pair) else f"row {question.row}"
+        raise ParameterError(
+            f"Nobody asked about {name}. Answer what ask() returned; to volunteer pairs use Feedback()."
+        )
+
+    def _take(self, entry: Answered) -> Answered:
+        """Put an entry into the view; the entry comes back marked when it contradicts."""
+        view, question = self._view, entry.question
+        said = question.pairs(entry.answer) if isinstance(question, Which) else [(question, entry.answer)]
+        view.pending.difference_update(_pair_keys(question))
+        agrees = [view.take(pair, answer) for pair, answer in said]
+        return Answered(question, entry.answer, entry.confidence, entry.expected, not all(agrees))
+
+    def undo(self) -> Answered | None:
+        """Take the last answer back; its question may be asked again. None when there is none."""
+        if not self._log:
+            return None
+        entry = self._log.pop()
+        self._rebuild()
+        return entry
+
+    def revise(self, question: Any, answer: Any) -> bool:
+        """Change an earlier answer; returns whether it now agrees with the others."""
+        key = _key(Pair(*question) if isinstance(question, tuple | list) else question)
+        places = [place for place, entry in enumerate(self._log) if _key(entry.question) == key]
+        if not places:
+            raise ParameterError(f"{question!r} has no answer to revise.")
+        old = self._log[places[-1]]
+        reply = old.question.read(answer) if isinstance(old.question, Which) else Answer.of(answer)
+        self._log[places[-1]] = Answered(old.question, reply, old.confidence, old.expected)
+        self._rebuild()
+        return not self._log[places[-1]].conflict
+
+    def replay(self, log: Iterable[Any]) -> None:
+        """Take in a log: `Answered` entries, or (pair, answer) tuples; asked here or not."""
+        entries = []
+        for item in log:
+            if isinstance(item, Answered):
+                entries.append(item)
+                continue
+            question, answer = item[0], item[1]
+            question = question if isinstance(question, Pair | Which) else Pair(int(question[0]), int(question[1]))
+            reply = question.read(answer) if isinstance(question, Which) else Answer.of(answer)
+            for row in (question.first, question.second) if isinstance(question, Pair) else (question.row,):
+                if not 0 <= row < self._view.n_rows:
+                    raise ParameterError(f"Row {row} in the log is out of range: X has {self._view.n_rows} rows.")
+            entries.append(Answered(question, reply))
+        self._log += entries
+        self._rebuild()
+
+    def _rebuild(self) -> None:
+        """The view from the log, from scratch."""
+        closed = self.prior.closure()
+        known = np.flatnonzero((closed.sizes > 1) | (closed.labels >= 0))
+        by_size = known[np.lexsort((known, -closed.sizes[known], closed.labels[known] < 0))]
+        self._view = View(self.X, self.n_clusters, Knowledge(closed), closed.first_row[by_size], self._store)
+        self._view.fit = self.labels
+        self._log = [self._take(entry) for entry in self._log]
+        answered = {_key(entry.question) for entry in self._log}
+        self._pending = {key: question for key, question in self._pending.items() if key not in answered}
+        for question in self._pending.values():
+            self._view.pending.update(_pair_keys(question))
+        self._live: Generator[Question, Any, None] | None = None
+        self._waiting: Question | None = None
+        self._fitted = None
+
+    # -- what is known ---------------------------------------------------------------------------------------------
+
+    @property
+    def answers(self) -> list[Answered]:
+        """The log, oldest first."""
+        return list(self._log)
+
+    @property
+    def pending(self) -> list[Question]:
+        """Questions asked and not yet answered."""
+        return list(self._pending.values())
+
+    @property
+    def view(self) -> View:
+        """What the strategy sees now."""
+        return self._view
+
+    @property
+    def constraints(self) -> Constraints:
+        """Everything known: what was given beforehand, every answer that is in use, and what the number of clusters adds."""
+        deduced = Constraints(self._view.deduced, n_samples=self._view.n_rows)
+        return self.prior | self._stated(entry for entry in self._log if not entry.conflict) | deduced
+
+    def _stated(self, entries: Iterable[Answered]) -> Constraints:
+        pairs: dict[Answer, list[tuple[tuple[int, int], float]]] = {SAME: [], DIFFERENT: [], UNSURE: []}
+        for entry in entries:
+            question = entry.question
+            said = question.pairs(entry.answer) if isinstance(question, Which) else [(question, entry.answer)]
+            for pair, answer in said:
+                pairs[answer].append((pair.key, entry.confidence))
+        return self._constraints_of(pairs[SAME], pairs[DIFFERENT])
+
+    def _constraints_of(
+        self, must: list[tuple[tuple[int, int], float]], cannot: list[tuple[tuple[int, int], float]]
+    ) -> Constraints:
+        return Constraints(
+            [pair for pair, _ in must],
+            [pair for pair, _ in cannot],
+            must_link_confidence=[sure for _, sure in must],
+            cannot_link_confidence=[sure for _, sure in cannot],
+            n_samples=self._view.n_rows,
+        )
+
+    @property
+    def conflicts(self) -> list[Conflict]:
+        """Answers that contradict earlier ones, each with the chain against it."""
+        found = []
+        used = self.constraints
+        for entry in self._log:
+            if entry.conflict:
+                found += (used | self._stated([entry])).conflicts(limit=1)
+        return found
+
+    def labels(self) -> npt.NDArray[Any]:
+        """Cluster the rows with all that is known, guesses included at their confidence."""
+        imputed = self._view.imputed
+        guesses = [(key, answer, sure) for key, (answer, sure) in imputed.items()]
+        known = self.constraints | self._constraints_of(
+            [(key, sure) for key, answer, sure in guesses if answer is SAME],
+            [(key, sure) for key, answer, sure in guesses if answer is DIFFERENT],
+        )
+        model = self._model()
+        labels = np.asarray(model.fit(self.X, constraints=known).labels_)
+        self._fitted = (len(self._log), labels)
+        return labels
+
+    def _model(self) -> ConstrainedClusterer:
+        model = PCKMeans(random_state=self._seed) if self.clusterer is None else clone(self.clusterer)
+        n_clusters = self.n_clusters
+        if n_clusters is None:
+            n_clusters = min(max(len(self._view.neighbourhoods), _LEAST_CLUSTERS), self._view.n_rows)
+        if (self.clusterer is None or self.n_clusters is not None) and "n_clusters" in model.get_params():
+            model.set_params(n_clusters=n_clusters)
+        return model
+
+    # -- progress --------------------------------------------------------------------------------------------------
+
+    def _foreseen(self, question: Question) -> Answer | None:
+        if self._fitted is None or not isinstance(question, Pair):
+            return None
+        labels = self._fitted[1]
+        return SAME if labels[question.first] == labels[question.second] else DIFFERENT
+
+    def progress(self, cost: float | None = None) -> Progress:
+        """Where things stand, and whether it is time to stop.
+
+        The expected gain is the chance that the next answer is one the clustering does not foresee, from the answers
+        given since `labels` was first called. Asking pays while that chance exceeds `cost` (the price of an answer in units of
+        the worth of a surprise), 0.08 unless given.
+        """
+        foreseen = [one for one in self._log if one.expected is not None and one.answer in (SAME, DIFFERENT)][
+            -_LOOK_BACK:
+        ]
+        wrong = sum(one.expected is not one.answer for one in foreseen)
+        gain = (wrong + 1) / (len(foreseen) + 2)
+        limit = _STOP_BELOW if cost is None else cost
+        n_unsure = sum(one.answer is UNSURE for one in self._log)
+        if not self._pending and self._nothing_left():
+            can_stop, reason = True, "Nothing is left to ask: everything the strategy would ask about is decided."
+        elif gain < limit:
+            can_stop = True
+            reason = (
+                f"You can stop: {len(foreseen) - wrong} of the last {len(foreseen)} answers were foreseen, so the next one "
+                f"would surprise with a chance of about {gain:.0%}, below {limit:.0%}."
+            )
+        else:
+            can_stop = False
+            reason = f"Go on: the next answer is a surprise with a chance of about {gain:.0%}."
+        return Progress(
+            asked=len(self._log),
+            unsure=n_unsure,
+            implied=max(self._view.knowledge.n_implied() - (len(self._log) - n_unsure), 0),
+            neighbourhoods=len(self._view.neighbourhoods),
+            conflicts=sum(one.conflict for one in self._log),
+            expected_gain=gain,
+            can_stop=can_stop,
+            reason=reason,
+        )
+
+    def _nothing_left(self) -> bool:
+        """Whether the strategy has run out, found by a trial run of its own."""
+        kept = self._live, self._waiting, getattr(self, "_reply", None)
+        self._start()
+        nothing = self._next() is None
+        self._live, self._waiting, self._reply = kept
+        return nothing
+
+
+def _key(question: Question) -> Any:
+    return question.key if isinstance(question, Pair) else (question.row, question.candidates)
+
+
+def _pair_keys(question: Question) -> list[tuple[int, int]]:
+    if isinstance(question, Pair):
+        return [question.key]
+    return [Pair(question.row, one).key for one in question.candidates]
+
+
+def run(questions: Questions, oracle: Callable[[Question], Any], budget: int) -> int:
+    """Ask and tell until the budget is spent or nothing is left; returns the number of answers."""
+    for spent in range(budget):
+        question = questions.ask()
+        if question is None:
+            return spent
+        questions.tell(question, oracle(question))
+    return budget

@@ -1,0 +1,148 @@
+"""What `import clew` does and does not do, and that every public name is what it says."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.machinery
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import clew
+import clew.kernels
+from clew import _registry
+
+PACKAGE = Path(clew.__file__).parent
+OPTIONAL = [
+    "clew.cli", "clew.session", "clew.web", "typer", "rich", "matplotlib", "pandas", "polars", "pyarrow", "ortools",
+    "torch", "dask",
+]  # fmt: skip
+
+
+def in_a_fresh_process(code):
+    """What a script prints as JSON, run by itself with warnings as errors."""
+    run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def loaded_by(statement):
+    code = f"import json, sys\n{statement}\nprint(json.dumps([name for name in {OPTIONAL!r} if name in sys.modules]))"
+    return set(in_a_fresh_process(code))
+
+
+def test_import_loads_no_optional_part():
+    assert loaded_by("import clew") == set()
+    assert loaded_by("import clew; clew.Constraints([(0, 1)], n_samples=3).check(2)") == set()
+
+
+def test_estimators_load_no_more_than_scikit_learn_does():
+    use = "import clew; [getattr(clew, name) for name in clew.__all__]; clew.PCKMeans(2).fit([[0.0], [1.0], [9.0]])"
+    assert loaded_by(use) <= loaded_by("import sklearn.cluster")
+
+
+def test_import_alone_is_light():
+    code = "import json, sys\nimport clew\nprint(json.dumps([n for n in ('numpy', 'scipy', 'sklearn') if n in sys.modules]))"
+    assert in_a_fresh_process(code) == []
+
+
+@pytest.mark.parametrize("statement", ["import clew", "import clew; [getattr(clew, name) for name in clew.__all__]"])
+def test_import_has_no_side_effects(statement):
+    # scikit-learn comes first: what it changes itself is not ours.
+    code = f"""
+import json, locale, logging, os, random, signal, sys, warnings
+import numpy as np
+import sklearn.cluster
+
+def state():
+    handlers = [len(logging.getLogger(name).handlers) for name in (None, "clew")]
+    return repr([
+        np.geterr(), np.get_printoptions(), np.random.get_state(), random.getstate(), warnings.filters, handlers,
+        logging.getLogger().level, signal.getsignal(signal.SIGINT), locale.getlocale(), os.getcwd(), sorted(os.environ),
+        sys.getrecursionlimit(), sys.path, sklearn.get_config(),
+    ])
+
+before = state()
+{statement}
+print(json.dumps(state() == before))
+"""
+    assert in_a_fresh_process(code) is True
+
+
+def test_public_names_are_sorted_and_resolve():
+    assert clew.__all__ == sorted(clew.__all__)
+    for name in clew.__all__:
+        assert getattr(clew, name) is not None
+    assert dir(clew) == clew.__all__
+
+
+def test_public_names_are_the_estimators_and_the_documented_rest():
+    estimators = {cls.__name__ for cls in _registry.all_estimators()}
+    assert set(clew.__all__) == estimators | {"Constraints", "__version__", "load"}
+    for cls in _registry.all_estimators():
+        assert getattr(clew, cls.__name__) is cls
+
+
+def test_unknown_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match="module 'clew' has no attribute 'KMeans'"):
+        clew.KMeans  # noqa: B018
+
+
+def test_type_checkers_see_the_public_names():
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert set(clew.__all__) <= imported
+    assert (PACKAGE / "py.typed").exists()
+
+
+@pytest.mark.parametrize("package", sorted(path.parent.name for path in PACKAGE.glob("[a-z]*/__init__.py")))
+def test_what_a_package_exports_is_there(package):
+    module = importlib.import_module(f"clew.{package}")
+    names = getattr(module, "__all__", [])
+    assert list(names) == sorted(names)
+    assert all(hasattr(module, name) for name in names)
+
+
+def algorithm_files():
+    """Files that define a class with `_capabilities`, the mark of an estimator."""
+    for family in _registry.FAMILIES:
+        for path in sorted((PACKAGE / family).glob("_*.py")):
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef) and any(
+                    isinstance(line, ast.Assign | ast.AnnAssign)
+                    and "_capabilities" in ast.unparse(line).split("=")[0]
+                    for line in node.body
+                ):
+                    yield f"clew.{family}.{path.stem}", node.name
+
+
+def test_every_algorithm_file_reaches_the_registry():
+    found = set(algorithm_files())
+    assert found == {(cls.__module__, cls.__name__) for cls in _registry.all_estimators()}
+    assert len(found) >= 4
+
+
+def test_every_folder_of_estimators_is_a_family():
+    others = {"cli", "constraints", "datasets", "evaluation", "kernels", "solvers"}
+    folders = {path.parent.name for path in PACKAGE.glob("[a-z]*/__init__.py")}
+    assert folders - others == set(_registry.FAMILIES)
+
+
+def test_shell_names_are_the_class_names_in_kebab_case():
+    names = _registry.by_method_name()
+    assert {"constrained-k-means", "copk-means", "pck-means", "seeded-k-means"} <= set(names)
+    assert names["pck-means"] is clew.PCKMeans
+    assert len(names) == len(_registry.all_estimators())
+
+
+KERNELS = sorted(path.stem for path in Path(clew.kernels.__file__).parent.glob("[a-z]*.py"))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_in_use_are_compiled(name):
+    module = importlib.import_module(f"clew.kernels.{name}")
+    assert module.__file__.endswith(tuple(importlib.machinery.EXTENSION_SUFFIXES))
