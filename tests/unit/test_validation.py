@@ -125,6 +125,11 @@ def test_read_only_rows_are_fine():
 def test_sparse_rows_become_csr_where_they_may():
     X = sparse.csc_array([[0.0, 1.0], [2.0, 0.0]])
     assert checked(X).format == "csr"
+    long_indices = sparse.coo_array(([1.0, 2.0], ([0, 1], [1, 0])), shape=(2, 2)).tocsr()
+    long_indices.indices, long_indices.indptr = (
+        part.astype(np.int64) for part in (long_indices.indices, long_indices.indptr)
+    )
+    assert checked(long_indices).toarray().tolist() == X.toarray().tolist()
     with pytest.raises(DataTypeError, match=r"[Ss]parse data was passed"):
         checked(X, accept_sparse=False)
 

@@ -130,7 +130,10 @@ class Questions:
         self._store: dict[str, Any] = {}
         self._log: list[Answered] = []
         self._pending: dict[Any, Question] = {}
-        self._fitted: tuple[int, npt.NDArray[Any]] | None = None
+        self._fitted: npt.NDArray[Any] | None = None
+        self._live: Generator[Question, Any, None] | None = None
+        self._waiting: Question | None = None
+        self._reply: Any = None
         self._rebuild()
 
     # -- asking ----------------------------------------------------------------------------------------------------
@@ -157,7 +160,7 @@ class Questions:
         rng = np.random.default_rng([self._seed, len(self._log), len(self._pending)])
         self._live = self.strategy(self._view, rng)
         self._waiting = None
-        self._reply: Any = None
+        self._reply = None
 
     def _next(self) -> Question | None:
         """Run the strategy until it asks something that is open; what is decided is answered for free."""
@@ -199,8 +202,8 @@ class Questions:
     def tell(self, question: Any, answer: Any, *, confidence: float = 1.0) -> bool:
         """Take the answer to a question that was asked; answers may come in any order.
 
-        Returns False when the answer contradicts earlier ones: it is logged, but kept out of use until `undo` or `revise`
-        resolves it; see `conflicts`. A bad answer raises and changes nothing.
+        Returns False when the answer contradicts earlier ones: it is logged, but kept out of use until `undo` or
+        `revise` resolves it; see `conflicts`. A bad answer raises and changes nothing.
         """
         question = self._asked(question)
         reply = question.read(answer) if isinstance(question, Which) else Answer.of(answer)
@@ -292,9 +295,7 @@ class Questions:
         self._pending = {key: question for key, question in self._pending.items() if key not in answered}
         for question in self._pending.values():
             self._view.pending.update(_pair_keys(question))
-        self._live: Generator[Question, Any, None] | None = None
-        self._waiting: Question | None = None
-        self._fitted = None
+        self._live, self._waiting, self._fitted = None, None, None
 
     # -- what is known ---------------------------------------------------------------------------------------------
 
@@ -315,7 +316,7 @@ class Questions:
 
     @property
     def constraints(self) -> Constraints:
-        """Everything known: what was given beforehand, every answer that is in use, and what the number of clusters adds."""
+        """Everything known: what was given beforehand, every answer in use, and what the number of clusters adds."""
         deduced = Constraints(self._view.deduced, n_samples=self._view.n_rows)
         return self.prior | self._stated(entry for entry in self._log if not entry.conflict) | deduced
 
@@ -359,7 +360,7 @@ class Questions:
         )
         model = self._model()
         labels = np.asarray(model.fit(self.X, constraints=known).labels_)
-        self._fitted = (len(self._log), labels)
+        self._fitted = labels
         return labels
 
     def _model(self) -> ConstrainedClusterer:
@@ -376,15 +377,15 @@ class Questions:
     def _foreseen(self, question: Question) -> Answer | None:
         if self._fitted is None or not isinstance(question, Pair):
             return None
-        labels = self._fitted[1]
+        labels = self._fitted
         return SAME if labels[question.first] == labels[question.second] else DIFFERENT
 
     def progress(self, cost: float | None = None) -> Progress:
         """Where things stand, and whether it is time to stop.
 
         The expected gain is the chance that the next answer is one the clustering does not foresee, from the answers
-        given since `labels` was first called. Asking pays while that chance exceeds `cost` (the price of an answer in units of
-        the worth of a surprise), 0.08 unless given.
+        given since `labels` was first called. Asking pays while that chance exceeds `cost` (the price of an answer in
+        units of the worth of a surprise), 0.08 unless given.
         """
         foreseen = [one for one in self._log if one.expected is not None and one.answer in (SAME, DIFFERENT)][
             -_LOOK_BACK:
@@ -398,8 +399,8 @@ class Questions:
         elif gain < limit:
             can_stop = True
             reason = (
-                f"You can stop: {len(foreseen) - wrong} of the last {len(foreseen)} answers were foreseen, so the next one "
-                f"would surprise with a chance of about {gain:.0%}, below {limit:.0%}."
+                f"You can stop: {len(foreseen) - wrong} of the last {len(foreseen)} answers were foreseen, so the next "
+                f"one would surprise with a chance of about {gain:.0%}, below {limit:.0%}."
             )
         else:
             can_stop = False
@@ -417,7 +418,7 @@ class Questions:
 
     def _nothing_left(self) -> bool:
         """Whether the strategy has run out, found by a trial run of its own."""
-        kept = self._live, self._waiting, getattr(self, "_reply", None)
+        kept = self._live, self._waiting, self._reply
         self._start()
         nothing = self._next() is None
         self._live, self._waiting, self._reply = kept
