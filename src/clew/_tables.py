@@ -30,8 +30,8 @@ def write_table(target: str | os.PathLike[str] | TextIO, columns: Mapping[str, A
     takes the place of `target`. An interruption or a full disk leaves what was there before.
 
     In csv and tsv a text cell that a spreadsheet would take for a formula gets a leading apostrophe: one that
-    starts with ``=``, ``+``, ``-``, ``@``, a tab, a carriage return or an apostrophe and is not a number. The other formats
-    are exact.
+    starts with ``=``, ``+``, ``-``, ``@``, a tab, a carriage return or an apostrophe and is not a number. The other
+    formats are exact.
 
     Parameters
     ----------
@@ -200,8 +200,13 @@ def _write_jsonl(stream: TextIO, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 def _write_parquet(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     pyarrow = require_pyarrow()
-    table = pyarrow.table({name: pyarrow.array(array.tolist()) for name, array in arrays.items()})
-    pyarrow.parquet.write_table(table, path)
+    columns = {}
+    for name, array in arrays.items():
+        try:
+            columns[name] = pyarrow.array(array.tolist())
+        except pyarrow.ArrowException:  # values of several types: a column holds one, so all become text
+            columns[name] = pyarrow.array([None if value is None else str(value) for value in array.tolist()])
+    pyarrow.parquet.write_table(pyarrow.table(columns), path)
 
 
 def require_pyarrow() -> Any:

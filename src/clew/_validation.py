@@ -92,6 +92,9 @@ def as_generator(random_state: Any) -> np.random.Generator:
 def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool) -> Any:
     """X as a C-contiguous float array or CSR matrix, float32 kept; text and missing values are refused."""
     names = _refuse_text(X)
+    if sparse.issparse(X) and X.format == "csr" and X.indices.dtype == np.int64 and X.nnz < 2**31 > max(X.shape):
+        # scipy picks 64-bit indices more often than it needs them; scikit-learn refuses them
+        X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
     try:
         checked = validate_data(
             estimator,

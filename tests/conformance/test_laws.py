@@ -218,8 +218,9 @@ def known_classes_are_kept(estimator, case, tmp_path):
     known = case.constraints.labels
     if known is None:
         known = case.hidden
-    for numbers in ([0, 1, 2], [2, 0, 1], [7, 9, 12], [0, 2**40, 5]):
-        classes = np.where(known >= 0, np.array(numbers)[known], -1)
+    places = np.arange(estimator.n_clusters)
+    for numbers in (places, places[::-1], 7 + 2 * places, 2**40 - 3 * places):
+        classes = np.where(known >= 0, numbers[known], -1)
         labels = clone(estimator).fit(case.X, constraints=classes).labels_
         assert (labels[known >= 0] == classes[known >= 0]).all()
         assert len(np.unique(labels)) <= estimator.n_clusters

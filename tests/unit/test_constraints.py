@@ -267,7 +267,9 @@ def test_bad_confidences(name, confidence, message):
     ("arguments", "message"),
     [
         pytest.param({"labels": [0, -2]}, r"labels\[1\] is -2: classes are 0 or above, -1 means unknown", id="class"),
-        pytest.param({"labels": [[0], [1]]}, r"labels has shape \(2, 1\): expected one class per row", id="class-column"),
+        pytest.param(
+            {"labels": [[0], [1]]}, r"labels has shape \(2, 1\): expected one class per row", id="class-column"
+        ),
         pytest.param({"labels": 3}, r"labels has shape \(\): expected one class per row", id="one-class"),
         pytest.param({"labels": [0.0, np.nan]}, r"labels\[1\] is nan: expected whole numbers", id="class-nan"),
         pytest.param({"labels": ["red", "blue"]}, r"labels holds .*'red'.*: expected whole numbers", id="class-names"),
@@ -291,7 +293,9 @@ def test_bad_confidences(name, confidence, message):
         pytest.param({"n_samples": True}, r"n_samples=True: expected the number of rows", id="n-bool"),
         pytest.param({"ids": ["a", "b", "a"]}, r"ids\[2\] is 'a', which an earlier row has too", id="same-id"),
         pytest.param({"ids": [1, 2, 1]}, r"ids\[2\] is 1, which an earlier row has too", id="same-number"),
-        pytest.param({"ids": [["a", "b"]]}, r"ids has shape \(1, 2\): expected a list with one id per row", id="ids-2d"),
+        pytest.param(
+            {"ids": [["a", "b"]]}, r"ids has shape \(1, 2\): expected a list with one id per row", id="ids-2d"
+        ),
         pytest.param({"ids": "abc"}, r"ids has shape \(\): expected a list with one id per row", id="ids-text"),
     ],
 )

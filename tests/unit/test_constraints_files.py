@@ -48,7 +48,9 @@ def read(tmp_path):
 
 WRITTEN = {
     "pairs": Constraints([(0, 1), (3, 4)], [(2, 1)]),
-    "confidences": Constraints([(0, 1), (3, 4)], [(2, 1)], must_link_confidence=[0.1, 1], cannot_link_confidence=[1e-9]),
+    "confidences": Constraints(
+        [(0, 1), (3, 4)], [(2, 1)], must_link_confidence=[0.1, 1], cannot_link_confidence=[1e-9]
+    ),
     "labels": Constraints(labels=[3, -1, 0, -1, 3]),
     "must-groups": Constraints(must_groups=[3, -1, 0, -1, 3]),
     "cannot-groups": Constraints(cannot_groups=[3, -1, 0, -1, 3]),
@@ -183,9 +185,7 @@ def test_splink_table_as_csv(read):
 
 
 def test_parquet_by_pandas_with_missing_cells(tmp_path):
-    table = pd.DataFrame(
-        {"id_1": [0, 1], "id_2": [1, 2], "answer": ["same", "different"], "confidence": [0.5, np.nan]}
-    )
+    table = pd.DataFrame({"id_1": [0, 1], "id_2": [1, 2], "answer": ["same", "different"], "confidence": [0.5, np.nan]})
     table.to_parquet(tmp_path / "answers.parquet")
     known = Constraints.from_file(tmp_path / "answers.parquet")
     assert known == Constraints([(0, 1)], [(1, 2)], must_link_confidence=[0.5])
@@ -216,7 +216,9 @@ BAD_LINES = [
     pytest.param(HEADER + "0,,same\n", "answers.csv line 2: id_2 '' is no row position", id="no-id"),
     pytest.param(HEADER + f"0,{10**30},same\n", f"answers.csv line 2: id_2 '{10**30}' is no row", id="huge-id"),
     pytest.param(HEADER + "0,1\n", "answers.csv line 2: 2 cells, but the header has 3", id="short-line"),
-    pytest.param(HEADER + "0,1,same\n0,1,same,x\n", "answers.csv line 3: 4 cells, but the header has 3", id="long-line"),
+    pytest.param(
+        HEADER + "0,1,same\n0,1,same,x\n", "answers.csv line 3: 4 cells, but the header has 3", id="long-line"
+    ),
     pytest.param(HEADER + f"0,1,{'x' * 200_000}\n", "answers.csv line 2: field larger than", id="huge-cell"),
     pytest.param((HEADER + "0,1,s").encode() + b"\xe4me\n", "answers.csv line 2: not UTF-8", id="latin-1"),
     pytest.param(

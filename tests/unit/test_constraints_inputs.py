@@ -223,7 +223,9 @@ def test_paths(tmp_path, form):
         pytest.param({"unlabelled": "x"}, r"constraints has 'fixed' or 'unlabelled', but no 'labels'", id="no-labels"),
         pytest.param({"fixed": [True]}, r"constraints has 'fixed' or 'unlabelled', but no 'labels'", id="fixed-alone"),
         pytest.param(
-            {"membership": [0, 1, 2], "fixed": [True, False]}, r"'fixed' has shape \(2,\), the labels \(3,\)", id="fixed"
+            {"membership": [0, 1, 2], "fixed": [True, False]},
+            r"'fixed' has shape \(2,\), the labels \(3,\)",
+            id="fixed",
         ),
         pytest.param(["red", "blue"], r"labels holds .*'red'.*: expected whole numbers", id="class-names"),
         pytest.param(([(0, 1)], [1, -1]), r"1 pairs but 2 answers\. Give one answer", id="answers-missing"),
@@ -231,7 +233,9 @@ def test_paths(tmp_path, form):
         pytest.param(([(0, 1), (2, 2)], [1, -1]), r"pairs\[1\] names row 2 twice", id="self-pair"),
         pytest.param(([(0, 1), (2,)], [1, -1]), r"pairs is ragged", id="ragged-pairs"),
         pytest.param(
-            sparse.csr_array([[0, 1.5], [0, 0]]), r"The signed matrix holds 1\.5 at \(0, 1\): expected -1 to 1", id="size"
+            sparse.csr_array([[0, 1.5], [0, 0]]),
+            r"The signed matrix holds 1\.5 at \(0, 1\): expected -1 to 1",
+            id="size",
         ),
         pytest.param(sparse.csr_array([[0, np.nan], [0, 0]]), r"The signed matrix holds nan at \(0, 1\)", id="nan"),
         pytest.param(sparse.csr_array([[0, 1]]), r"The signed matrix has shape \(1, 2\): expected rows x", id="shape"),

@@ -14,7 +14,20 @@ from clew.constraints import _geometry
 from clew.exceptions import ConstraintError, DataError, ParameterError
 
 GRID = [(float(x), float(y)) for x in range(4) for y in range(3)]
-DISTANCES = [0.0, 0.5, 1.0, np.nextafter(1.0, 2), sqrt(2), np.nextafter(sqrt(2), 2), 2.0, sqrt(5), 3.0, sqrt(13), 9.0, inf]
+DISTANCES = [
+    0.0,
+    0.5,
+    1.0,
+    np.nextafter(1.0, 2),
+    sqrt(2),
+    np.nextafter(sqrt(2), 2),
+    2.0,
+    sqrt(5),
+    3.0,
+    sqrt(13),
+    9.0,
+    inf,
+]
 
 
 def ordered(pairs):

@@ -54,7 +54,9 @@ def test_noise_is_the_share_of_wrong_answers(seed):
     assert abs(wrong - 4000) < 400
 
 
-@pytest.mark.parametrize(("balance", "n", "n_must"), [(0.5, 10, 5), (0.0, 10, 0), (1.0, 8, 8), (0.25, 8, 2), (0.5, 0, 0)])
+@pytest.mark.parametrize(
+    ("balance", "n", "n_must"), [(0.5, 10, 5), (0.0, 10, 0), (1.0, 8, 8), (0.25, 8, 2), (0.5, 0, 0)]
+)
 def test_balance_is_the_share_of_must_links(seed, balance, n, n_must):
     sampled = Constraints.sample(LABELS, n, balance=balance, random_state=seed)
     assert (len(sampled.must_link), len(sampled.cannot_link)) == (n_must, n - n_must)
@@ -81,7 +83,9 @@ def test_every_pair_is_as_likely_as_any_other(seed, balance):
     [
         pytest.param({"n": 29}, "n asks for 29 pairs, but there are only 28. Ask for fewer.", id="pairs"),
         pytest.param(
-            {"n": 10, "balance": 1.0}, "n asks for 10 pairs with one label, but there are only 8. Ask for fewer.", id="same"
+            {"n": 10, "balance": 1.0},
+            "n asks for 10 pairs with one label, but there are only 8. Ask for fewer.",
+            id="same",
         ),
         pytest.param(
             {"n": 24, "balance": 0.0},

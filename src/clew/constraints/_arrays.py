@@ -38,6 +38,7 @@ def as_integers(values: Any, name: str) -> IntArray:
         return array.astype(np.int64)
     if array.dtype == bool or array.dtype.kind not in "iuf":
         first = array.ravel()[0]
+        first = first.item() if isinstance(first, np.generic) else first
         raise ConstraintError(
             f"{name} holds {first!r}: expected whole numbers. Translate ids to row positions, or pass ids= "
             "to Constraints.of."

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from clew._tables import delimiter_of, require_pyarrow
+from clew._tables import delimiter_of, require_pyarrow, unguarded
 from clew.constraints._records import Records
 from clew.exceptions import FileError
 
@@ -60,7 +60,7 @@ def _read_csv(path: Path) -> _Table:
                     raise FileError(
                         f"{path.name} line {reader.line_num}: {len(row)} cells, but the header has {len(header)}."
                     )
-                rows.append(row)
+                rows.append([unguarded(cell) for cell in row])
                 lines.append(reader.line_num)
         except csv.Error as error:
             raise FileError(f"{path.name} line {reader.line_num}: {error}.") from None

@@ -46,12 +46,12 @@ def arguments_from(given: Any, n_samples: int | None, ids: Any) -> dict[str, Any
     if isinstance(given, str | os.PathLike):
         return arguments_of(read_records(given), ids, n_samples)
     if isinstance(given, Mapping):
-        return _from_dict(given, n_samples, ids)
+        return _from_dict(given, ids)
     if sparse.issparse(given):
         return _from_signed_matrix(given, ids)
     frame = nw.from_native(given, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        columns = {name: frame[name].to_list() for name in frame.columns}
+        columns = {name: _cells(frame[name]) for name in frame.columns}
         records = Records(columns, lambda place: f"constraints row {place}", ConstraintError, "The frame")
         return arguments_of(records, ids, n_samples)
     series = nw.from_native(given, series_only=True, pass_through=True)
@@ -60,8 +60,13 @@ def arguments_from(given: Any, n_samples: int | None, ids: Any) -> dict[str, Any
     if isinstance(given, tuple) and len(given) == 2 and np.ndim(given[1]) == 1 and _looks_like_pairs(given[0]):
         return _from_pairs_and_answers(given[0], given[1], n_samples, ids)
     if _ndim(given) == 1:
-        return {"labels": given, "n_samples": n_samples, "ids": ids}
+        return {"labels": given, "ids": ids}
     raise ConstraintError(f"constraints of type {type(given).__name__} cannot be read. Pass {_FORMS}.")
+
+
+def _cells(column: nw.Series[Any]) -> list[Any]:
+    missing = column.is_null().to_list()
+    return [None if gone else value for value, gone in zip(column.to_list(), missing, strict=True)]
 
 
 def _ndim(given: Any) -> int:
@@ -75,7 +80,7 @@ def _looks_like_pairs(value: Any) -> bool:
     return _ndim(value) == 2 or (_ndim(value) == 1 and np.size(value) == 0) or _ndim(value) == -1
 
 
-def _from_dict(given: Mapping[Any, Any], n_samples: int | None, ids: Any) -> dict[str, Any]:
+def _from_dict(given: Mapping[Any, Any], ids: Any) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     for key, value in given.items():
         name = _KEYS.get(key)
@@ -110,7 +115,7 @@ def _from_dict(given: Mapping[Any, Any], n_samples: int | None, ids: Any) -> dic
         codes = np.full(len(names), -1, dtype=np.int64)
         codes[known] = np.unique(names[known], return_inverse=True)[1]
         arguments["labels"] = codes
-    return {**arguments, "n_samples": n_samples, "ids": ids}
+    return {**arguments, "ids": ids}
 
 
 def _rows_of_ids(tuples: Any, name: str, width: int, lookup: dict[str, int]) -> IntArray:

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from clew._tables import unguarded
 from clew.constraints._arrays import IntArray, group_columns
 from clew.exceptions import ConstraintError, FileError
 
@@ -99,7 +98,7 @@ def key_of(value: Any) -> str:
 
 
 def answer_kind(word: Any) -> str | None:
-    """"must", "cannot" or "unsure" for any of the words people use, whatever their case; None for others."""
+    """ "must", "cannot" or "unsure" for any of the words people use, whatever their case; None for others."""
     return _KIND_OF_WORD.get(key_of(word).casefold())
 
 
@@ -268,7 +267,7 @@ def _rows(
         remedy = "is no row position (0, 1, …). Pass ids= (in the shell: --id COLUMN) to use your own ids."
     else:
         rows = np.array(
-            [_row_of(key, lookup) if used else 0 for key, used in zip(keys, needed, strict=True)],
+            [lookup.get(key, -1) if used else 0 for key, used in zip(keys, needed, strict=True)],
             dtype=np.int64,
         )
         wrong = rows < 0
@@ -277,11 +276,6 @@ def _rows(
         place = int(np.flatnonzero(wrong)[0])
         raise records.error(f"{records.where(place)}: {column} {values[place]!r} {remedy}")
     return rows
-
-
-def _row_of(key: str, lookup: dict[str, int]) -> int:
-    plain = unguarded(key)
-    return lookup[plain] if plain in lookup else lookup.get(key, -1)
 
 
 def _is_whole(text: str) -> bool:

@@ -221,7 +221,7 @@ class Solution(NamedTuple):
 
     labels: Labels
     centers: FloatArray
-    inertia: float
+    price: float
     objective: float
     history: list[float]
     n_iter: int
@@ -305,7 +305,7 @@ def lloyd(
     return Solution(
         labels,
         centers,
-        max(inertia, 0.0),
+        price,
         history[-1],
         history,
         n_iter,
@@ -412,7 +412,7 @@ def row_costs(problem: Problem, centers: FloatArray, labels: Labels) -> FloatArr
             costs[start:stop] = ((rows - own) ** 2).sum(axis=1)
             continue
         if problem.metric == "cosine":
-            costs[start:stop] = 1 - inner
+            costs[start:stop] = np.maximum(1 - inner, 0)
         else:
             norms = problem.square_norms[start:stop]
             costs[start:stop] = np.maximum(norms - 2 * inner + np.einsum("ij,ij->i", own, own), 0)

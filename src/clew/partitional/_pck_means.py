@@ -108,7 +108,7 @@ class PCKMeans(KMeansFamily):
     >>> from clew import PCKMeans
     >>> model = PCKMeans(n_clusters=2, random_state=0)
     >>> model.fit([[0.0], [1.0], [8.0], [9.0]], constraints={"cannot_link": [(0, 3)]}).labels_
-    array([0, 0, 1, 1], dtype=int32)
+    array([1, 1, 0, 0], dtype=int32)
     """
 
     _capabilities = Capabilities(
