@@ -131,7 +131,3 @@ class WeightedClusterer(ConstrainedClusterer):
             How much each row counts; prices of pairs are not weighted.
         """
         return self._fit_checked(X, constraints, sample_weight)
-
-    def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> npt.NDArray[Any]:
-        """Fit and return the labels of the rows; takes what `fit` takes."""
-        return self.fit(X, **fit_params).labels_

@@ -6,18 +6,12 @@ import numpy as np
 import pytest
 
 from clew import ConstrainedKMeans, Constraints, PCKMeans, SeededKMeans
-from clew.evaluation import normalized_mutual_info, same_partition
+from clew.evaluation import normalized_mutual_info
 from tests.helpers import benchmark_data, random_knowledge
 from tests.reference.assign import broken, priced_pairs
 
 # Rounds add up expanded squares: rounding is relative to the sum of squares.
 ROUNDING = 1e-9
-
-
-def objective(X, labels, pairs, penalty):
-    """Twice Eq. 2.1, with the best centres for these labels."""
-    inertia = sum(((X[labels == c] - X[labels == c].mean(axis=0)) ** 2).sum() for c in np.unique(labels))
-    return inertia + penalty * float(broken(*pairs, labels.tolist()))
 
 
 @pytest.mark.parametrize("entailed", [True, False])
@@ -29,8 +23,6 @@ def test_lemma_1_the_objective_never_rises_and_ends_where_no_row_can_move_cheape
         X = rng.normal(size=(n, 2)) * 3
         consistent, sure = bool(turn % 3), bool(turn % 2)
         known = random_knowledge(rng, n, n_clusters, consistent=consistent, sure=sure)
-        if known.labels is not None and not consistent:
-            known = known | Constraints(n_samples=n)
         penalty = float(rng.choice([0.0, 0.3, 3.0, 300.0]))
         model = PCKMeans(n_clusters, penalty=penalty, entailed=entailed, tol=0, n_init=2, random_state=turn)
         model.fit(X, constraints=known)
@@ -94,17 +86,16 @@ def test_section_5_4_a_very_high_weight_makes_constraints_hard(seed):
         assert model.violated_must_link_.shape == model.violated_cannot_link_.shape == (0, 2)
 
 
-def test_section_5_4_with_labels_a_very_high_weight_keeps_the_seeds_together_like_constrained_kmeans(seed):
+def test_section_5_4_a_very_high_weight_keeps_labels_like_constrained_kmeans(seed):
     rng = np.random.default_rng(seed)
-    for turn in range(10):
+    for turn in range(20):
         X = rng.normal(size=(60, 2))
         known = np.full(60, -1)
         known[:9] = np.resize([0, 1, 2], 9)
-        start = {"init": np.array([X[known == c].mean(axis=0) for c in range(3)]), "random_state": turn}
-        hard = ConstrainedKMeans(3, **start).fit(X, constraints=known)
-        priced = PCKMeans(3, penalty=1e6, **start).fit(X, constraints=known)
-        assert same_partition(priced.labels_[:9], hard.labels_[:9])
-        assert priced.objective_ <= hard.objective_ + ROUNDING or same_partition(priced.labels_, hard.labels_)
+        hard = ConstrainedKMeans(3, random_state=turn).fit(X, constraints=known)
+        priced = PCKMeans(3, penalty=1e6, random_state=turn).fit(X, constraints=known)
+        assert (hard.labels_[:9] == known[:9]).all()
+        assert (priced.labels_[:9] == known[:9]).all()
 
 
 def test_section_5_4_in_between_constraints_and_distances_are_traded_off():
@@ -137,25 +128,20 @@ def test_section_5_iris_knowledge_helps():
     X, y = benchmark_data().load("iris_uci")
 
     def mean_nmi(n_pairs):
+        """On all rows, and on those that no constraint names."""
         scores = []
         for seed in range(10):
             known = Constraints.sample(y, n_pairs, random_state=seed)
             labels = PCKMeans(3, penalty=2.0, random_state=seed).fit(X, constraints=known).labels_
             free = np.ones(len(y), dtype=bool)
             free[np.concatenate([known.must_link, known.cannot_link]).ravel()] = False
-            scores.append(
-                (
-                    normalized_mutual_info(y, labels),
-                    normalized_mutual_info(y[free], labels[free]) if free.sum() > 30 else np.nan,
-                )
-            )
-        return np.nanmean(scores, axis=0)
+            scores.append([normalized_mutual_info(y[rows], labels[rows]) for rows in (slice(None), free)])
+        return np.mean(scores, axis=0)
 
-    none, some, many = mean_nmi(0)[0], mean_nmi(60), mean_nmi(400)
-    assert 0.7 < none < 0.8  # plain k-means: 0.758
-    assert some[1] > none
-    assert many[0] > some[0] > none
-    assert many[0] > 0.85
+    none, some = mean_nmi(0), mean_nmi(80)
+    assert 0.7 < none[0] < 0.8  # plain k-means: 0.758
+    assert some[0] > none[0] + 0.05
+    assert some[1] > none[1]
 
 
 @pytest.mark.benchmark_data

@@ -55,7 +55,7 @@ def knowledge(draw, n, *, everything=False):
     return arguments
 
 
-constraint_sets = st.integers(2, 7).flatmap(knowledge).map(lambda arguments: Constraints(**arguments))
+constraint_sets = st.integers(2, 6).flatmap(knowledge).map(lambda arguments: Constraints(**arguments))
 
 
 def some_of(pairs):

@@ -51,10 +51,10 @@ def together(constraints):
     return sure
 
 
-def apart(constraints, stated=stated_cannot_link):
+def apart(constraints, stated=stated_cannot_link, joined=None):
     """How sure each pair of rows (i, j) is to be apart: a stated separation reached by a chain at either end."""
     rows = range(constraints.n_rows)
-    joined = together(constraints)
+    joined = joined or together(constraints)
     sure = dict.fromkeys(joined, 0.0)
     for (a, b), confidence in stated(constraints):
         for i in rows:
@@ -82,8 +82,9 @@ def is_kept(constraints, rows, restricted):
     uncertain link to a class or a cannot-group, and, where constraints contradict one another, those within a component
     (a row that would have to differ from itself, which no pair can say).
     """
-    joined, separated = together(constraints), apart(constraints)
-    by_pairs = apart(constraints, given_cannot_link)
+    joined = together(constraints)
+    separated = apart(constraints, joined=joined)
+    by_pairs = apart(constraints, given_cannot_link, joined)
     still_joined, still_separated = together(restricted), apart(restricted)
     kept = restricted.n_rows == len(rows)
     for i, j in combinations(range(len(rows)), 2):

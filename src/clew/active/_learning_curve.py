@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -188,7 +189,7 @@ def learning_curve(
     n_clusters : int, optional
         Number of clusters, where the strategy and the clusterer may know it.
     clusterer : estimator, optional
-        Makes the clusters from what is known; as in `Questions` unless given. A `random_state` of None becomes the seed.
+        Makes the clusters from what is known, as in `Questions`; where its `random_state` is None, the seed is used.
     budgets : sequence of ints, default=(10, 25, 50, 100, 200)
         Numbers of questions at which to score, rising. Where questions run out, the last value is carried on.
     protocol : {"all", "basu2004"}, default="all"
@@ -264,30 +265,22 @@ class _Simulation:
     def on_all_rows(self, seed: int) -> list[list[float]]:
         """Ask about all rows, score all rows."""
         questions = self._questions(self.X, seed)
-        oracle = self._oracle(self.y, seed)
-        return [
-            [n_answers, *result] for n_answers, result in self._along(questions, oracle, questions.labels, self._every())
-        ]
+        return list(self._along(questions, self._oracle(self.y, seed), questions.labels, _rows_with_class(self.y)))
 
     def held_out(self, seed: int) -> FloatArray:
         """Basu 2004, section 5.3: constraints from nine tenths of the rows, scores on the tenth; the mean of ten."""
         folds = KFold(_N_FOLDS, shuffle=True, random_state=seed).split(self.y)
-        return np.mean([self._fold(train, test, seed) for train, test in folds], axis=0)
+        scored = ((train, test[np.isin(test, _rows_with_class(self.y))]) for train, test in folds)
+        return np.mean([self._fold(train, test, seed) for train, test in scored if test.size], axis=0)
 
     def _fold(self, train: IntArray, test: IntArray, seed: int) -> list[list[float]]:
         questions = self._questions(self.X[train], seed)
-        oracle = self._oracle(self.y[train], seed)
 
         def labels() -> npt.NDArray[Any]:
             known = lifted(_with_guesses(questions), train, self.y.size)
             return np.asarray(questions._model().fit(self.X, constraints=known).labels_)
 
-        scored = test[np.isin(test, self._every())]
-        return [[n_answers, *result] for n_answers, result in self._along(questions, oracle, labels, scored)]
-
-    def _every(self) -> IntArray:
-        """Rows that have a class."""
-        return np.flatnonzero(self.y != -1) if self.y.dtype.kind in "iuf" else np.arange(self.y.size)
+        return list(self._along(questions, self._oracle(self.y[train], seed), labels, test))
 
     def _questions(self, X: Any, seed: int) -> Questions:
         model = None if self.clusterer is None else clone(self.clusterer)
@@ -300,15 +293,15 @@ class _Simulation:
 
     def _along(
         self, questions: Questions, oracle: Oracle, labels: Callable[[], npt.NDArray[Any]], scored: IntArray
-    ) -> Iterator[tuple[int, list[float]]]:
-        """Answers given and scores at each budget."""
+    ) -> Iterator[list[float]]:
+        """Questions answered and scores, at each budget."""
         result: list[float] = []
         for budget in self.budgets:
             n_more = run(questions, oracle, budget - len(questions.answers))
             if n_more or not result:
                 found = labels()[scored]
                 result = [_SCORES[name](self.y[scored], found) for name in self.scores]
-            yield len(questions.answers), result
+            yield [len(questions.answers), *result]
 
 
 def _with_guesses(questions: Questions) -> Constraints:
@@ -365,7 +358,7 @@ def _budgets(given: Sequence[int]) -> tuple[int, ...]:
     if (
         not found
         or not all(_is_integer(one) and one >= 1 for one in found)
-        or any(second <= first for first, second in zip(found, found[1:], strict=False))
+        or any(second <= first for first, second in pairwise(found))
     ):
         raise ParameterError(f"budgets={given!r}: expected rising integers >= 1, such as (10, 25, 50).")
     return tuple(int(one) for one in found)
@@ -394,4 +387,10 @@ def _classes(y: Any) -> npt.NDArray[Any]:
     classes = np.asarray(y)
     if classes.ndim != 1:
         raise DataError(f"y has shape {classes.shape}: expected one class per row (1-D).")
+    if not _rows_with_class(classes).size:
+        raise DataError("y names no class: there is nothing to score. Give the true class of at least one row.")
     return classes
+
+
+def _rows_with_class(classes: npt.NDArray[Any]) -> IntArray:
+    return np.flatnonzero(classes != -1) if classes.dtype.kind in "iuf" else np.arange(classes.size)
