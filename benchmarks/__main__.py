@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from benchmarks import closure, importing, memory, quality, rounds, seeding
-from benchmarks._harness import RESULTS, environment
+from benchmarks._harness import RESULTS, environment, publish
 
 BENCHMARKS = {
     "rounds": rounds.run,
@@ -23,6 +23,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(BENCHMARKS)}; all unless given")
     parser.add_argument("--quick", action="store_true", help="toy sizes: shows that it runs, judges nothing")
     parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIRECTORY", help="where the JSON files go")
+    parser.add_argument("--publish", action="store_true", help="put the tables into docs/benchmarks.md")
     options = parser.parse_args()
     unknown = sorted(set(options.names) - set(BENCHMARKS))
     if unknown:
@@ -33,6 +34,8 @@ def main() -> None:
     for name in names:
         report = BENCHMARKS[name](quick=options.quick)
         path = report.write(options.out, command)
+        if options.publish:
+            publish(report)
         print(f"\n{report.title}\n\n{report.table()}\n")
         for note in report.notes:
             print(note)

@@ -17,6 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).resolve().parent / "results"
+PAGE = ROOT / "docs" / "benchmarks.md"
 PACKAGES = ("clew", "numpy", "scipy", "scikit-learn")
 
 # Read by the libraries when they are loaded, so they are set before the process starts.
@@ -44,6 +45,13 @@ class Report:
         rule = ["-" * (width - 1) + (":" if right else "-") for width, right in zip(widths, is_number, strict=True)]
         return "\n".join(_line(line, widths, is_number) for line in (headings, rule, *cells))
 
+    def section(self) -> str:
+        """The table with where and when it was measured, for docs/benchmarks.md."""
+        facts = environment()
+        machine = f"{facts['cpu']}, {facts['cores']} cores, {facts['system']}"
+        versions = ", ".join(f"{name} {facts[name]}" for name in ("python", *PACKAGES))
+        return "\n\n".join([f"{facts['date']}; {machine}; {versions}.", self.table(), " ".join(self.notes)])
+
     def write(self, directory: Path, command: str) -> Path:
         """Save everything as JSON."""
         directory.mkdir(parents=True, exist_ok=True)
@@ -53,9 +61,23 @@ class Report:
         return path
 
 
+def publish(report: Report) -> None:
+    """Put a report into its place in docs/benchmarks.md."""
+    begin, end = f"<!-- measured: {report.name} -->\n", "<!-- end -->"
+    before, found, rest = PAGE.read_text(encoding="utf-8").partition(begin)
+    if not found:
+        raise RuntimeError(f"{PAGE} has no place for {report.name!r}: {begin.strip()}")
+    PAGE.write_text(before + begin + report.section() + "\n" + end + rest.partition(end)[2], encoding="utf-8")
+
+
 def verdict(value: float, limit: float | None) -> str:
     """Whether a bar is met; without a limit there is none."""
     return "-" if limit is None else "met" if value <= limit else "missed"
+
+
+def judged(value: float, limit: float | None, unit: str = "") -> dict[str, str]:
+    """The columns of a table that name a bar and say whether it is met."""
+    return {"bar": "-" if limit is None else f"{limit:g}{unit}", "verdict": verdict(value, limit)}
 
 
 def environment() -> dict[str, Any]:
@@ -126,7 +148,11 @@ def _cpu() -> str:
 
 def _cell(value: Any) -> str:
     if isinstance(value, float):
-        return f"{value:.3g}" if abs(value) < 100 else f"{value:,.0f}"
+        size = abs(value)
+        digits = (
+            ".1g" if size < 0.001 else ".3f" if size < 1 else ".2f" if size < 10 else ".1f" if size < 100 else ",.0f"
+        )
+        return format(value, digits)
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._harness import Report, in_fresh_process, verdict
+from benchmarks._harness import Report, in_fresh_process, judged
 from clew import Constraints
 
 
@@ -26,22 +26,15 @@ def run(*, quick: bool) -> Report:
     for case, what, size in cases:
         measured = in_fresh_process(measure, case=case, **size)
         key, limit = bars.get(case, ("seconds", None))
-        unit = "s" if key == "seconds" else "MB"
-        rows.append(
-            {
-                "what": what,
-                **measured,
-                "limit": "-" if limit is None else f"{limit:g} {unit}",
-                "verdict": verdict(measured[key], limit),
-            }
-        )
+        unit = " s" if key == "seconds" else " MB"
+        rows.append({"what": what, **measured, **judged(measured[key], limit, unit)})
     columns = {
         "what": "case",
         "build_seconds": "reading pairs, s",
         "seconds": "closure, s",
         "peak_mb": "peak of both, MB",
         "result": "result",
-        "limit": "bar",
+        "bar": "bar",
         "verdict": "",
     }
     notes = ["peak: most memory held while reading the pairs and closing them (tracemalloc), beyond the given arrays."]

@@ -7,7 +7,7 @@ import sys
 import time
 from statistics import median
 
-from benchmarks._harness import ROOT, Report, verdict
+from benchmarks._harness import ROOT, Report, judged
 
 LIMIT = 1.0
 SKLEARN = "import sklearn.cluster"
@@ -35,8 +35,7 @@ def run(*, quick: bool) -> Report:
                 "seconds": ours,
                 "sklearn_seconds": theirs,
                 "beyond": ours - theirs,
-                "limit": "-" if quick else LIMIT,
-                "verdict": verdict(ours - theirs, None if quick else LIMIT),
+                **judged(ours - theirs, None if quick else LIMIT),
                 "all_seconds": {"clew": seconds[what], "sklearn": seconds[SKLEARN]},
             }
         )
@@ -45,7 +44,7 @@ def run(*, quick: bool) -> Report:
         "seconds": "seconds",
         "sklearn_seconds": SKLEARN,
         "beyond": "beyond it",
-        "limit": "bar",
+        "bar": "bar",
         "verdict": "",
     }
     notes = [f"Wall time of a new interpreter from start to end, median of {n_repeats}, taken in turns."]

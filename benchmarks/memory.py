@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 import clew
-from benchmarks._harness import Report, in_fresh_process, peak_megabytes, verdict
+from benchmarks._harness import Report, in_fresh_process, judged, peak_megabytes
 
 N_COLUMNS, N_CLUSTERS, ROUNDS = 16, 10, 10
 LIMIT = 2.0
@@ -34,8 +34,7 @@ def run(*, quick: bool) -> Report:
                         "peak_mb": ours,
                         "kmeans_mb": theirs,
                         "ratio": ratio,
-                        "limit": "-" if quick else LIMIT,
-                        "verdict": verdict(ratio, None if quick else LIMIT),
+                        **judged(ratio, None if quick else LIMIT),
                     }
                 )
     columns = {
@@ -46,7 +45,7 @@ def run(*, quick: bool) -> Report:
         "peak_mb": "peak of fit, MB",
         "kmeans_mb": "KMeans, MB",
         "ratio": "ratio",
-        "limit": "bar",
+        "bar": "bar",
         "verdict": "",
     }
     title = f"Peak memory of a fit beyond its data: {N_COLUMNS} columns of float64, pairs for 1 % of the rows"

@@ -17,7 +17,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 import clew
-from benchmarks._harness import Report, in_fresh_process, verdict
+from benchmarks._harness import Report, in_fresh_process, judged
 
 N_COLUMNS, N_CLUSTERS = 16, 10
 FEW, MANY = 5, 45
@@ -45,7 +45,7 @@ def run(*, quick: bool) -> Report:
         "spread": "lowest to highest",
         "cpu_ratio": "by CPU time",
         "fit_ratio": "whole fit",
-        "limit": "bar",
+        "bar": "bar",
         "verdict": "",
     }
     title = f"One more round: {N_COLUMNS} columns, {N_CLUSTERS} clusters, pairs for 1 % of the rows, one thread"
@@ -67,8 +67,7 @@ def _compare(runs: dict[str, Runs], limit: float | None) -> dict[str, Any]:
         "spread": f"{min(ratios):.2f} to {max(ratios):.2f}",
         "cpu_ratio": median(_ratios(_rounds(ours["cpu"]), _rounds(theirs["cpu"]))),
         "fit_ratio": median(_ratios([many for _, many in ours["wall"]], [many for _, many in theirs["wall"]])),
-        "limit": "-" if limit is None else limit,
-        "verdict": verdict(ratio, limit),
+        **judged(ratio, limit),
         "seconds": runs,
     }
 

@@ -13,12 +13,13 @@ from clew._version import __version__
 if TYPE_CHECKING:
     from clew._registry import load
     from clew.constraints import Constraints
-    from clew.partitional import ConstrainedKMeans, COPKMeans, PCKMeans, SeededKMeans
+    from clew.partitional import ConstrainedKMeans, COPKMeans, IGKMeans, PCKMeans, SeededKMeans
 
 _HOMES = {
     "COPKMeans": "partitional",
     "ConstrainedKMeans": "partitional",
     "Constraints": "constraints",
+    "IGKMeans": "partitional",
     "PCKMeans": "partitional",
     "SeededKMeans": "partitional",
     "load": "_registry",
@@ -28,6 +29,7 @@ __all__ = [
     "COPKMeans",
     "ConstrainedKMeans",
     "Constraints",
+    "IGKMeans",
     "PCKMeans",
     "SeededKMeans",
     "__version__",

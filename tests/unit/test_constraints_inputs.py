@@ -55,7 +55,7 @@ def test_constraints_take_on_ids_they_lack():
 def test_labels(labels):
     assert Constraints.of(labels) == Constraints.from_labels(LABELS) == Constraints(labels=LABELS)
     assert Constraints.of(labels, n_samples=4).labels.tolist() == LABELS
-    with pytest.raises(ConstraintError, match=r"n_samples is about 5 rows but labels about 4"):
+    with pytest.raises(ConstraintError, match=r"^constraints are about 4 rows, but X has 5\. Slice them like the data"):
         Constraints.of(labels, n_samples=5)
 
 

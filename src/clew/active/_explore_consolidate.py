@@ -9,9 +9,15 @@ from collections.abc import Generator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from scipy import sparse
 
 from clew.active._answers import SAME, Pair
 from clew.active._view import View, squared_distances
+
+
+# Rows measured at once: a block of distances of n times this.
+_CHUNK = 64
 
 
 class ExploreConsolidate:
@@ -44,33 +50,46 @@ class ExploreConsolidate:
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
         """Explore until every cluster is found, then consolidate."""
         yield from explore(view, rng, until_complete=self.consolidate)
-        while self.consolidate and (rows := view.unplaced()).size:
-            yield from place(view, int(rng.choice(rows)), "Where does this row belong?")
+        while self.consolidate and view.neighbourhoods and (rows := view.unplaced()).size:
+            begun = half_placed(view, rows)
+            yield from place(view, int(begun[0] if len(begun) else rng.choice(rows)), "Where does this row belong?")
 
 
 def explore(view: View, rng: np.random.Generator, *, until_complete: bool = True) -> Generator[Pair, Any, None]:
     """Farthest-first traversal; with k known and `until_complete` it ends when k neighbourhoods are found."""
-    if not view.neighbourhoods:
-        yield from _first_pair(view, rng)
+    for start in rng.permutation(view.n_rows):
+        if view.neighbourhoods:
+            break
+        yield from _first_pair(view, int(start))
     nearest = np.full(view.n_rows, np.inf)
     measured = np.zeros(view.n_rows, dtype=bool)
-    while (rows := view.unplaced()).size:
+    while view.neighbourhoods and (rows := view.unplaced()).size:
         if until_complete and view.n_clusters is not None and len(view.neighbourhoods) >= view.n_clusters:
             return
         # Running minima: only rows placed since the last question are measured.
-        for row in np.flatnonzero(view.placed & ~measured):
-            point = np.asarray(view.X[[row]].mean(axis=0), dtype=np.float64).reshape(1, -1)
-            nearest = np.minimum(nearest, squared_distances(view.X, None, point)[:, 0])
-            measured[row] = True
-        yield from place(view, int(rows[nearest[rows].argmax()]), "Is this a new group?")
+        fresh = np.flatnonzero(view.placed & ~measured)
+        for chunk in np.array_split(fresh, len(fresh) // _CHUNK + 1):
+            points = view.X[chunk]
+            points = np.asarray(points.toarray() if sparse.issparse(points) else points, dtype=np.float64)
+            nearest = np.minimum(nearest, squared_distances(view.X, None, points).min(axis=1, initial=np.inf))
+        measured[fresh] = True
+        begun = half_placed(view, rows)
+        row = begun[0] if len(begun) else rows[nearest[rows].argmax()]
+        yield from place(view, int(row), "Is this a new group?")
 
 
-def _first_pair(view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
-    """A random row and the one farthest from it; "unsure" moves on to the next farthest."""
-    start = int(rng.integers(view.n_rows))
-    point = np.asarray(view.X[[start]].mean(axis=0), dtype=np.float64).reshape(1, -1)
+def half_placed(view: View, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Those of some unplaced rows that a question has named already: after a restart they come first."""
+    named = [row for pair in view.asked - view.unsure for row in pair if not view.placed[row]]
+    return np.intersect1d(rows, np.array(named, dtype=np.int64))
+
+
+def _first_pair(view: View, start: int) -> Generator[Pair, Any, None]:
+    """A row and the one farthest from it; "unsure" moves on to the next farthest."""
+    point = view.X[[start]]
+    point = np.asarray(point.toarray() if sparse.issparse(point) else point, dtype=np.float64)
     for row in np.argsort(-squared_distances(view.X, None, point)[:, 0], kind="stable").tolist():
-        if row != start:
+        if view.is_open(row, start):
             yield Pair(row, start, why="Is this a new group?")
             if view.neighbourhoods:
                 return

@@ -24,6 +24,7 @@ class Knowledge:
         self._rows: dict[int, list[int]] = {}
         self._apart: dict[int, set[int]] = {}
         self._cliques: dict[int, set[int]] = {}
+        self._roots: IntArray | None = None
 
     def _root(self, component: int) -> int:
         while (parent := self._parent.get(component, component)) != component:
@@ -71,6 +72,23 @@ class Knowledge:
             self._cliques[root] = set(graph.cliques[graph.clique_ptr[root] : graph.clique_ptr[root + 1]].tolist())
         return self._cliques[root]
 
+    def open_rows(self, row: int) -> IntArray:
+        """All rows about which nothing is known with respect to a row, in time linear in the rows."""
+        root = self.component(row)
+        roots = self._all_roots()
+        closed = np.zeros(self._prior.n_components, dtype=bool)
+        closed[[root, *self._edges(root)]] = True
+        for component in np.unique(self._prior.component_of[self.rows(row)]).tolist():
+            closed[roots[self._prior.graph.neighbours(component)]] = True
+        return np.flatnonzero(~closed[roots][self._prior.component_of])
+
+    def _all_roots(self) -> IntArray:
+        if self._roots is None:
+            self._roots = np.arange(self._prior.n_components)
+            for component in self._parent:
+                self._roots[component] = self._root(component)
+        return self._roots
+
     def add(self, first: int, second: int, answer: Answer) -> bool:
         """Take an answer in; False, and nothing changed, if it contradicts what is known."""
         known = self.relation(first, second)
@@ -99,6 +117,7 @@ class Knowledge:
         self._rows[one] += self._rows[two]
         del self._apart[two], self._cliques[two], self._rows[two]
         self._parent[two] = one
+        self._roots = None
 
     def n_implied(self) -> int:
         """Pairs that answers and prior knowledge decide, among the components that answers touched."""

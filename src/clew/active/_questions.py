@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from clew._base import ConstrainedClusterer
-from clew._validation import check_matrix
+from clew._validation import as_generator, check_matrix
 from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair, Which
 from clew.active._knowledge import Knowledge
 from clew.active._view import View
@@ -98,9 +98,9 @@ class Questions:
     >>> questions = Questions([[0.0], [0.1], [5.0], [5.1]], ExploreConsolidate(), n_clusters=2, random_state=0)
     >>> oracle = Oracle([0, 0, 1, 1])
     >>> while (pair := questions.ask()) is not None:
-    ...     questions.tell(pair, oracle(pair))
+    ...     _ = questions.tell(pair, oracle(pair))
     >>> questions.labels()
-    array([1, 1, 0, 0], dtype=int32)
+    array([0, 0, 1, 1], dtype=int32)
     """
 
     def __init__(
@@ -124,16 +124,16 @@ class Questions:
         self.clusterer = clusterer
         self.prior = Constraints.of(constraints, n_samples=n_rows)
         self.prior.require_consistent()
-        if random_state is None or isinstance(random_state, np.random.Generator | np.random.RandomState):
-            random_state = np.random.default_rng(random_state if random_state is None else 0).integers(2**31)
-        self._seed = int(random_state)
+        self._seed = _seed_of(random_state)
         self._store: dict[str, Any] = {}
         self._log: list[Answered] = []
         self._pending: dict[Any, Question] = {}
         self._fitted: npt.NDArray[Any] | None = None
+        self._fitted_on: Any = None
         self._live: Generator[Question, Any, None] | None = None
         self._waiting: Question | None = None
         self._reply: Any = None
+        self._rng = self._keyed_rng()
         self._rebuild()
 
     # -- asking ----------------------------------------------------------------------------------------------------
@@ -143,7 +143,9 @@ class Questions:
         if n is not None:
             if not isinstance(n, int | np.integer) or n < 1:
                 raise ParameterError(f"n={n!r} in ask: expected an integer >= 1.")
-            batch = [question for _ in range(n) if (question := self.ask()) is not None]
+            batch: list[Question] = []
+            while len(batch) < n and (found := self.ask()) is not None:
+                batch.append(found)
             return batch
         if self._live is None or self._pending:
             self._start()
@@ -157,10 +159,13 @@ class Questions:
         return question
 
     def _start(self) -> None:
-        rng = np.random.default_rng([self._seed, len(self._log), len(self._pending)])
-        self._live = self.strategy(self._view, rng)
+        self._rng = self._keyed_rng()
+        self._live = self.strategy(self._view, self._rng)
         self._waiting = None
         self._reply = None
+
+    def _keyed_rng(self) -> np.random.Generator:
+        return np.random.default_rng([self._seed, len(self._log), len(self._pending)])
 
     def _next(self) -> Question | None:
         """Run the strategy until it asks something that is open; what is decided is answered for free."""
@@ -172,6 +177,8 @@ class Questions:
                 return None
             free = self._free_answer(question)
             if free is None:
+                if isinstance(question, Pair) and question.check and self._view.known(*question.key) is None:
+                    return replace(question, check=False)
                 return question
             self._reply = free
         return None
@@ -185,12 +192,14 @@ class Questions:
                 return same[0]
             if all(answer is DIFFERENT for answer in known.values()):
                 return DIFFERENT
-            return None if _key(question) not in self._pending else UNSURE
+            open_ones = [one for one in question.candidates if view.is_open(question.row, one)]
+            return None if open_ones else UNSURE
         if question.first == question.second:
             return SAME
         found = view.known(question.first, question.second)
         if question.check and found in (SAME, DIFFERENT) and question.key not in view.asked:
-            n_checks = sum(isinstance(one.question, Pair) and one.question.check for one in self._log)
+            so_far = [*(entry.question for entry in self._log), *self._pending.values()]
+            n_checks = sum(isinstance(one, Pair) and one.check for one in so_far)
             if n_checks + 1 <= _CHECK_SHARE * (len(self._log) + 1) and question.key not in view.pending:
                 return None
         if found is None and question.key in view.pending:
@@ -207,28 +216,21 @@ class Questions:
         """
         question = self._asked(question)
         reply = question.read(answer) if isinstance(question, Which) else Answer.of(answer)
-        if not 0 < confidence <= 1:
+        if not isinstance(confidence, int | float | np.number) or not 0 < confidence <= 1:
             raise ParameterError(f"confidence={confidence!r}: expected a number in (0, 1].")
         self._pending.pop(_key(question), None)
         entry = self._take(Answered(question, reply, float(confidence), self._foreseen(question)))
         self._log.append(entry)
         if self._live is not None and self._waiting is question and not entry.conflict:
             self._reply = reply
+            # A strategy that goes on draws what one that starts afresh here would draw.
+            self._rng.bit_generator.state = self._keyed_rng().bit_generator.state
         else:
             self._live = None
         return not entry.conflict
 
     def _asked(self, question: Any) -> Question:
-        if isinstance(question, tuple | list) and len(question) == 2:
-            question = Pair(int(question[0]), int(question[1]))
-        if not isinstance(question, Pair | Which):
-            raise ParameterError(f"{question!r} is no question. Pass what ask() returned, or a pair of rows.")
-        if isinstance(question, Pair):
-            for row in (question.first, question.second):
-                if not 0 <= row < self._view.n_rows:
-                    raise ParameterError(f"Row {row} is out of range: X has {self._view.n_rows} rows.")
-            if question.first == question.second:
-                raise ParameterError(f"The pair names row {question.first} twice.")
+        question = _as_question(question, self._view.n_rows)
         if _key(question) in self._pending:
             return self._pending[_key(question)]
         if isinstance(question, Pair) and getattr(self.strategy, "passive", False):
@@ -243,8 +245,7 @@ class Questions:
         view, question = self._view, entry.question
         said = question.pairs(entry.answer) if isinstance(question, Which) else [(question, entry.answer)]
         view.pending.difference_update(_pair_keys(question))
-        agrees = [view.take(pair, answer) for pair, answer in said]
-        return Answered(question, entry.answer, entry.confidence, entry.expected, not all(agrees))
+        return replace(entry, conflict=not view.take(said))
 
     def undo(self) -> Answered | None:
         """Take the last answer back; its question may be asked again. None when there is none."""
@@ -256,7 +257,7 @@ class Questions:
 
     def revise(self, question: Any, answer: Any) -> bool:
         """Change an earlier answer; returns whether it now agrees with the others."""
-        key = _key(Pair(*question) if isinstance(question, tuple | list) else question)
+        key = _key(_as_question(question, self._view.n_rows))
         places = [place for place, entry in enumerate(self._log) if _key(entry.question) == key]
         if not places:
             raise ParameterError(f"{question!r} has no answer to revise.")
@@ -270,16 +271,10 @@ class Questions:
         """Take in a log: `Answered` entries, or (pair, answer) tuples; asked here or not."""
         entries = []
         for item in log:
-            if isinstance(item, Answered):
-                entries.append(item)
-                continue
-            question, answer = item[0], item[1]
-            question = question if isinstance(question, Pair | Which) else Pair(int(question[0]), int(question[1]))
-            reply = question.read(answer) if isinstance(question, Which) else Answer.of(answer)
-            for row in (question.first, question.second) if isinstance(question, Pair) else (question.row,):
-                if not 0 <= row < self._view.n_rows:
-                    raise ParameterError(f"Row {row} in the log is out of range: X has {self._view.n_rows} rows.")
-            entries.append(Answered(question, reply))
+            entry = item if isinstance(item, Answered) else Answered(*_two(item))
+            question = _as_question(entry.question, self._view.n_rows)
+            reply = question.read(entry.answer) if isinstance(question, Which) else Answer.of(entry.answer)
+            entries.append(replace(entry, question=question, answer=reply))
         self._log += entries
         self._rebuild()
 
@@ -289,7 +284,7 @@ class Questions:
         known = np.flatnonzero((closed.sizes > 1) | (closed.labels >= 0))
         by_size = known[np.lexsort((known, -closed.sizes[known], closed.labels[known] < 0))]
         self._view = View(self.X, self.n_clusters, Knowledge(closed), closed.first_row[by_size], self._store)
-        self._view.fit = self.labels
+        self._view.fit = self._current_labels
         self._log = [self._take(entry) for entry in self._log]
         answered = {_key(entry.question) for entry in self._log}
         self._pending = {key: question for key, question in self._pending.items() if key not in answered}
@@ -352,16 +347,29 @@ class Questions:
 
     def labels(self) -> npt.NDArray[Any]:
         """Cluster the rows with all that is known, guesses included at their confidence."""
-        imputed = self._view.imputed
-        guesses = [(key, answer, sure) for key, (answer, sure) in imputed.items()]
+        view = self._view
+        guesses = [
+            (key, answer, sure)
+            for key, (answer, sure) in view.imputed.items()
+            if view.knowledge.relation(*key) is None  # answers since the guess may have decided it
+        ]
         known = self.constraints | self._constraints_of(
             [(key, sure) for key, answer, sure in guesses if answer is SAME],
             [(key, sure) for key, answer, sure in guesses if answer is DIFFERENT],
         )
         model = self._model()
         labels = np.asarray(model.fit(self.X, constraints=known).labels_)
-        self._fitted = labels
+        self._fitted, self._fitted_on = labels.copy(), self._evidence()
         return labels
+
+    def _evidence(self) -> tuple[int, dict[tuple[int, int], tuple[Answer, float]]]:
+        return len(self._log), dict(self._view.imputed)
+
+    def _current_labels(self) -> npt.NDArray[Any]:
+        """What `labels` gave last if nothing was learnt since: questions of one batch share a fit."""
+        if self._fitted is None or self._fitted_on != self._evidence():
+            return self.labels()
+        return self._fitted.copy()
 
     def _model(self) -> ConstrainedClusterer:
         model = PCKMeans(random_state=self._seed) if self.clusterer is None else clone(self.clusterer)
@@ -418,11 +426,46 @@ class Questions:
 
     def _nothing_left(self) -> bool:
         """Whether the strategy has run out, found by a trial run of its own."""
-        kept = self._live, self._waiting, self._reply
+        kept = self._live, self._waiting, self._reply, self._rng
         self._start()
         nothing = self._next() is None
-        self._live, self._waiting, self._reply = kept
+        self._live, self._waiting, self._reply, self._rng = kept
         return nothing
+
+
+def _seed_of(random_state: Any) -> int:
+    if isinstance(random_state, int | np.integer) and random_state >= 0:
+        return int(random_state)
+    if random_state is None or isinstance(random_state, np.random.Generator | np.random.RandomState):
+        return int(as_generator(random_state).integers(2**31))
+    raise ParameterError(f"random_state={random_state!r}: expected an integer >= 0, a generator or None.")
+
+
+def _two(item: Any) -> tuple[Any, Any]:
+    if isinstance(item, tuple | list) and len(item) == 2:
+        return item[0], item[1]
+    raise ParameterError(f"{item!r} in the log: expected an entry of `answers`, or a question and its answer.")
+
+
+def _as_question(question: Any, n_rows: int) -> Question:
+    """A question as it was given, a pair of rows as a `Pair`; refused where a row is out of range or named twice."""
+    if isinstance(question, tuple | list) and len(question) == 2:
+        question = Pair(question[0], question[1])
+    if not isinstance(question, Pair | Which):
+        raise ParameterError(f"{question!r} is no question. Pass what ask() returned, or a pair of rows.")
+    row, *others = (question.first, question.second) if isinstance(question, Pair) else (
+        question.row, *question.candidates
+    )  # fmt: skip
+    for one in (row, *others):
+        if not isinstance(one, int | np.integer) or isinstance(one, bool):
+            raise ParameterError(f"Row {one!r} is no row position: expected an integer.")
+        if not 0 <= one < n_rows:
+            raise ParameterError(f"Row {one} is out of range: X has {n_rows} rows.")
+    if row in others:
+        raise ParameterError(f"The question names row {row} twice.")
+    if isinstance(question, Which) and not others:
+        raise ParameterError(f"The question about row {row} has no candidates.")
+    return question
 
 
 def _key(question: Question) -> Any:

@@ -70,6 +70,8 @@ class View:
         self.fit: Callable[[], npt.NDArray[Any]] = lambda: np.zeros(self.n_rows, dtype=np.int64)
         self._store = store
         self._members: list[int] = []
+        self._doubts: dict[int, set[int]] = {}
+        self._closed: dict[int, int] = {}
         self._cache: tuple[int, list[Neighbourhood]] | None = None
         for row in prior_rows.tolist():
             self._settle(row)
@@ -82,40 +84,67 @@ class View:
 
     # -- answers ---------------------------------------------------------------------------------------------------
 
-    def take(self, pair: Pair, answer: Answer) -> bool:
-        """Take an answer in; False if it contradicts what is known (it then changes nothing but counts as asked)."""
-        self.asked.add(pair.key)
+    def take(self, said: list[tuple[Pair, Answer]]) -> bool:
+        """Take in what an answer says about pairs, all of it or nothing.
+
+        False if it contradicts what is known: then it changes nothing, but the pairs count as asked.
+        """
         self.n_answers += 1
-        self.imputed.pop(pair.key, None)
-        if answer is UNSURE:
-            self.unsure.add(pair.key)
-            return True
-        if not self.knowledge.add(pair.first, pair.second, answer):
+        for pair, answer in said:
+            self.asked.add(pair.key)
+            self.imputed.pop(pair.key, None)
+            if answer is UNSURE:
+                self._doubt(pair)
+        decided = [(pair, answer) for pair, answer in said if answer is not UNSURE]
+        if self._contradicts(decided):
             return False
-        for row in (pair.second, pair.first):  # the row a question compares with comes first
-            self._settle(row)
-        if answer is DIFFERENT:
+        for pair, answer in decided:
+            self._learn(pair, answer)
+        for pair, _ in decided:
+            for row in (pair.second, pair.first):  # the row a question compares with comes first
+                self._settle(row)
+        for pair, _ in decided:
             for row in (pair.second, pair.first):
                 self._deduce(row)
         return True
 
+    def _doubt(self, pair: Pair) -> None:
+        self.unsure.add(pair.key)
+        self._doubts.setdefault(pair.first, set()).add(pair.second)
+        self._doubts.setdefault(pair.second, set()).add(pair.first)
+
+    def _contradicts(self, said: list[tuple[Pair, Answer]]) -> bool:
+        if any(self.knowledge.relation(*pair.key) not in (None, answer) for pair, answer in said):
+            return True
+        # "This one and none of the others" cannot be when two of them are known to be together.
+        chosen = [pair.second for pair, answer in said if answer is SAME]
+        others = [pair.second for pair, answer in said if answer is DIFFERENT]
+        return any(self.knowledge.relation(one, other) is SAME for one in chosen for other in others)
+
+    def _learn(self, pair: Pair, answer: Answer) -> None:
+        """Add a pair; rows that join a neighbourhood are marked here, once, so that a log costs its length."""
+        joining = [row for row in pair.key if not self.placed[row]] if answer is SAME else []
+        rows = self.knowledge.rows(joining[0]) if len(joining) == 1 else None
+        self.knowledge.add(pair.first, pair.second, answer)
+        if rows is not None:
+            self.placed[rows] = True
+
     def _settle(self, row: int) -> None:
-        """Make the component of a row a neighbourhood if it differs from all others, or mark its rows if it is one."""
-        relations = [self.knowledge.relation(row, member) for member in self._members]
-        if all(relation is DIFFERENT for relation in relations):
-            self._members.append(int(row))
-        elif SAME not in relations:
+        """Make the component of a row a neighbourhood if it differs from all others."""
+        if self.placed[row]:
             return
-        self.placed[self.knowledge.rows(row)] = True
+        if all(self.knowledge.relation(row, member) is DIFFERENT for member in self._members):
+            self._members.append(int(row))
+            self.placed[self.knowledge.rows(row)] = True
 
     def _deduce(self, row: int) -> None:
         """With all clusters found, a row that differs from all but one belongs to that one."""
         if self.placed[row] or self.n_clusters is None or len(self._members) != self.n_clusters:
             return
         left = [member for member in self._members if self.knowledge.relation(row, member) is None]
-        if len(left) == 1 and self.knowledge.add(row, left[0], SAME):
+        if len(left) == 1:
+            self._learn(Pair(row, left[0]), SAME)
             self.deduced.append(Pair(row, left[0]).key)
-            self._settle(row)
 
     # -- what is known ---------------------------------------------------------------------------------------------
 
@@ -148,22 +177,34 @@ class View:
         return self._cache[1]
 
     def unplaced(self) -> IntArray:
-        """Rows in no neighbourhood for which a question is still open; all rows before the first answer."""
+        """Rows in no neighbourhood that a question can place: not "unsure" with all, and in no pending question.
+
+        All rows that are in no pending question while there is no neighbourhood.
+        """
         rows = np.flatnonzero(~self.placed)
-        if not self._members or not (self.unsure or self.pending):
-            return rows
-        doubtful = {row for pair in self.unsure | self.pending for row in pair if not self.placed[row]}
-        closed = [row for row in doubtful if not self.open_neighbourhoods(row)]
-        return rows[~np.isin(rows, closed)] if closed else rows
+        waiting = {row for pair in self.pending for row in pair}
+        doubtful = self._doubts.keys() - waiting if self._members else ()
+        closed = [row for row in doubtful if self._is_closed(row)]
+        out = [row for row in (*waiting, *closed) if not self.placed[row]]
+        return rows[~np.isin(rows, out)] if out else rows
+
+    def _is_closed(self, row: int) -> bool:
+        """Whether an "unsure" row has no neighbourhood left to ask about; only a new one changes that."""
+        if self.placed[row] or self._closed.get(row) == len(self._members):
+            return True
+        if self.open_neighbourhoods(row):
+            return False
+        self._closed[row] = len(self._members)
+        return True
 
     def open_neighbourhoods(self, row: int) -> list[Neighbourhood]:
         """Neighbourhoods a row might belong to: not known to differ, and not "unsure" or pending with any member."""
-        doubtful = {sum(pair) - row for pair in self.unsure | self.pending if row in pair}
+        partners = self._doubts.get(row, set()) | {sum(pair) - row for pair in self.pending if row in pair}
+        doubtful = {self.knowledge.component(partner) for partner in partners}
         return [
             one
             for one in self.neighbourhoods
-            if self.knowledge.relation(row, one.member) is None
-            and (not doubtful or doubtful.isdisjoint(one.rows.tolist()))
+            if self.knowledge.relation(row, one.member) is None and self.knowledge.component(one.member) not in doubtful
         ]
 
     def nearest_neighbourhoods(self, row: int) -> list[Neighbourhood]:

@@ -2,7 +2,8 @@
 
 from clew.partitional._constrained_kmeans import ConstrainedKMeans
 from clew.partitional._cop_kmeans import COPKMeans
+from clew.partitional._ig_kmeans import IGKMeans
 from clew.partitional._pck_means import PCKMeans
 from clew.partitional._seeded_kmeans import SeededKMeans
 
-__all__ = ["COPKMeans", "ConstrainedKMeans", "PCKMeans", "SeededKMeans"]
+__all__ = ["COPKMeans", "ConstrainedKMeans", "IGKMeans", "PCKMeans", "SeededKMeans"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import cosine_distances, euclidean_distances
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from clew._base import WeightedClusterer
 from clew._validation import NONE, RANDOM_STATE, Allowed, array_like, check_rows, integer, number, words
 from clew.constraints import Closure, Constraints
-from clew.partitional._lloyd import FloatArray, Problem, Solution, nearest, row_costs
+from clew.partitional._lloyd import FloatArray, IntArray, Problem, Solution, nearest, row_costs
 from clew.partitional._seeding import Start, cluster_labels, initial_centers
 
 COMMON_PARAMETERS: dict[str, Allowed] = {
@@ -37,6 +38,18 @@ _MOST_STARTS, _ROWS_OF_ALL_STARTS = 10, 100_000
 
 def _n_starts(n_init: int | str, n_rows: int) -> int:
     return min(_MOST_STARTS, max(1, _ROWS_OF_ALL_STARTS // n_rows)) if isinstance(n_init, str) else n_init
+
+
+def _identified(found: Solution, classes: IntArray, clusters: IntArray) -> Solution:
+    """The same clusters, numbered so that each class has the number of the cluster with most of its rows, one to one."""
+    known = np.flatnonzero((classes >= 0) & np.isin(classes, clusters))
+    shared = np.zeros((len(clusters), len(clusters)), dtype=np.int64)
+    wanted = np.searchsorted(clusters, classes[known], sorter=np.argsort(clusters))
+    np.add.at(shared, (found.labels[known], np.argsort(clusters)[wanted]), 1)
+    new_place = linear_sum_assignment(shared, maximize=True)[1]
+    centers = np.empty_like(found.centers)
+    centers[new_place] = found.centers
+    return found._replace(labels=new_place.astype(np.int32)[found.labels], centers=centers)
 
 
 class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedClusterer):  # type: ignore[misc]
@@ -81,6 +94,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
             if not start.drawn and not anew:
                 break  # every further start would be this one
         assert best is not None
+        if self._capabilities.labels == "soft" and constraints.labels is not None:
+            best = _identified(best, constraints.labels, clusters)
         if not best.converged:
             warnings.warn(
                 f"{type(self).__name__} stopped at max_iter={self.max_iter} with centre shift {best.shift:.1g} > "

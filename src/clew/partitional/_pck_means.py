@@ -205,9 +205,11 @@ def pck_means(
     tol: float,
 ) -> Solution:
     """Rows that constraints name move one at a time, in seeded random order, to where they cost least."""
+    if penalty == 0:
+        return lloyd(problem, None, None, start.centers, max_iter=max_iter, tol=tol)
     rows, ties = priced_ties(constraints, penalty, entailed=entailed)
     units = Units.contract(problem, rows, np.arange(len(rows)), len(rows))
-    policy = _PricedPolicy(problem, units, TiedAssignment(ties, len(start.centers)), constraints, rng)
+    policy = _PricedPolicy(problem, units, TiedAssignment(ties, len(start.centers)), constraints, start.seeds, rng)
     return lloyd(problem, units, policy, start.centers, max_iter=max_iter, tol=tol)
 
 
@@ -223,9 +225,10 @@ class _PricedPolicy:
         units: Units,
         state: TiedAssignment,
         constraints: Constraints,
+        seeds: IntArray,
         rng: np.random.Generator,
     ) -> None:
-        self._state, self._constraints, self._rng = state, constraints, rng
+        self._state, self._constraints, self._seeds, self._rng = state, constraints, seeds, rng
         closed = constraints.closure()
         self._blocks, _ = component_units(problem, closed, closed.sizes > 1)
         places = np.searchsorted(units.rows, self._blocks.rows)
@@ -249,7 +252,8 @@ class _PricedPolicy:
         closed = certain.closure()
         if closed.contradictory:
             return score, price
-        pins: IntArray = np.full(closed.n_components, -1)
+        seeds = self._seeds[self._constraints.closure().component_of[closed.first_row]]
+        pins = np.where(closed.labels >= 0, seeds, -1)
         policy, blocks = hard_policy(problem, certain, closed, len(centers), self._rng, _START_WORK, pins)
         block_labels = np.full(len(blocks), -1, dtype=np.int32)
         try:

@@ -1,0 +1,116 @@
+"""Min-max among the rows of dense regions, by pairs or by "which of these?".
+
+Vu, Labroche and Bouchon-Meunier 2010 (`vu2010`); Truong and Battiti 2013 (`truong2013`), Eq. 71.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
+
+from clew.active._answers import SAME, Pair, Which
+from clew.active._min_max import first_neighbourhood, least_certain, nearest_members, why
+from clew.active._view import View
+from clew.exceptions import ParameterError
+
+# Rows whose neighbours of neighbours are counted at a time: n_neighbors squared entries for each.
+_BLOCK = 4096
+
+
+class DenseMinMax:
+    r"""Of the rows in dense regions, place the one least like any row whose place is known.
+
+    Centres of clusters tend to lie in dense regions; outliers, which `MinMax` asks about first, do not. Once every row
+    of a dense region is placed, the others follow.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        Neighbours of a row; all other rows where there are fewer.
+    threshold : float, optional
+        A row is in a dense region if it shares more than this many neighbours with its neighbours on average. Half of
+        the rows are, about, unless given (the median over all rows).
+    ask : {"pairs", "label"}, default="pairs"
+        Whether to ask about one neighbourhood at a time or which of them the row belongs to.
+
+    Notes
+    -----
+    The density of row u is the local density score of [1], the number of neighbours that u shares with a neighbour,
+    averaged over its neighbours NN(u):
+
+    .. math:: LDS(u) = \frac{1}{k} \sum_{v \in NN(u)} \lvert NN(u) \cap NN(v) \rvert
+
+    Where fewer than two rows lie above the threshold, all rows count as dense.
+
+    References
+    ----------
+    .. [1] V.-V. Vu, N. Labroche, B. Bouchon-Meunier (2010). "Active learning for semi-supervised k-means clustering."
+       ICTAI.
+    .. [2] V. C. Truong, R. Battiti (2013). "A survey of semi-supervised clustering algorithms: from a priori scheme to
+       interactive scheme and open issues." Eq. (71).
+
+    Examples
+    --------
+    >>> from clew.active import DenseMinMax, Questions
+    >>> strategy = DenseMinMax(n_neighbors=2, ask="label")
+    >>> X = [[0.0], [1.0], [5.0], [8.0], [9.0]]
+    >>> Questions(X, strategy, n_clusters=2, constraints=[0, -1, -1, 1, -1], random_state=0).ask()
+    Which(row=4, candidates=(3, 0), why='Where does this row belong? It is least like any row placed so far.')
+    """
+
+    def __init__(self, *, n_neighbors: int = 10, threshold: float | None = None, ask: str = "pairs") -> None:
+        if not isinstance(n_neighbors, int | np.integer) or isinstance(n_neighbors, bool) or n_neighbors < 1:
+            raise ParameterError(f"n_neighbors={n_neighbors!r} in DenseMinMax: expected an integer >= 1.")
+        if threshold is not None and (not isinstance(threshold, int | float | np.number) or not threshold >= 0):
+            raise ParameterError(f"threshold={threshold!r} in DenseMinMax: expected a number >= 0, or None.")
+        if ask not in ("pairs", "label"):
+            raise ParameterError(f'ask={ask!r} in DenseMinMax: expected "pairs" or "label".')
+        self.n_neighbors, self.threshold, self.ask = n_neighbors, threshold, ask
+
+    def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair | Which, Any, None]:
+        """Explore and consolidate in dense regions, then elsewhere."""
+        dense = self._dense(view)
+        for rows in (np.flatnonzero(dense), np.arange(view.n_rows)):
+            yield from first_neighbourhood(view, rng, rows, self._first_question)
+        while view.neighbourhoods and (rows := view.unplaced()).size:
+            row = least_certain(view, rows[dense[rows]] if dense[rows].any() else rows)
+            members = nearest_members(view, row)
+            if self.ask == "label":
+                yield Which(row, tuple(members), why=why(view))
+                continue
+            for member in members:
+                if (yield Pair(row, member, why=why(view))) is SAME:
+                    break
+
+    def _first_question(self, row: int, start: int) -> Pair | Which:
+        why = "Is this a new group?"
+        return Pair(row, start, why=why) if self.ask == "pairs" else Which(row, (start,), why=why)
+
+    def _dense(self, view: View) -> npt.NDArray[np.bool_]:
+        key = f"local density, {self.n_neighbors} neighbours"
+        density = view.once(key, lambda: local_density(view.X, self.n_neighbors))
+        threshold = np.median(density) if self.threshold is None else self.threshold
+        dense: npt.NDArray[np.bool_] = density > threshold
+        return dense if dense.sum() > 1 else np.ones(view.n_rows, dtype=bool)
+
+
+def local_density(X: Any, n_neighbors: int) -> npt.NDArray[np.float64]:
+    """Neighbours that a row shares with its neighbours, on average; a row is no neighbour of its own."""
+    n_rows = X.shape[0]
+    n_neighbors = min(n_neighbors, n_rows - 1)
+    if n_neighbors < 1:
+        return np.zeros(n_rows)
+    graph = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors_graph(mode="connectivity")
+    shared = np.empty(n_rows)
+    for start in range(0, n_rows, _BLOCK):
+        block = graph[start : start + _BLOCK]
+        # Row u of block @ graph counts, for each row w, the neighbours of u that have w as a neighbour.
+        shared[start : start + _BLOCK] = np.asarray(
+            sparse.csr_matrix(block @ graph).multiply(block).sum(axis=1)
+        ).ravel()
+    return shared / n_neighbors

@@ -1,0 +1,122 @@
+"""Ask about the row that is least like any row whose place is known.
+
+Mallapragada, Jin and Jain 2008 (`mallapragada2008`); Truong and Battiti 2013 (`truong2013`), Eq. 69 and 70.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from clew.active._answers import SAME, Pair
+from clew.active._view import IntArray, View, squared_distances
+
+_NEW, _WHERE = "Is this a new group?", "Where does this row belong? It is least like any row placed so far."
+
+
+class MinMax:
+    """Explore, then place the row whose largest similarity to the placed rows is smallest.
+
+    The placed rows are the skeleton. A row is asked about against each neighbourhood it may belong to, the one with the
+    nearest row first, by that row; the last one is implied.
+
+    Notes
+    -----
+    Similarity falls with Euclidean distance, so both phases take the row farthest from the skeleton; they differ in
+    what they look for. Explore ends when every cluster is found: where their number is unknown, it never does.
+    O(n d) per placed row, from running minima; memory O(n).
+    Departs from [1]: a row joins the skeleton once it is placed, not when it was asked about once.
+
+    References
+    ----------
+    .. [1] P. K. Mallapragada, R. Jin, A. K. Jain (2008). "Active query selection for semi-supervised clustering." ICPR.
+    .. [2] V. C. Truong, R. Battiti (2013). "A survey of semi-supervised clustering algorithms: from a priori scheme to
+       interactive scheme and open issues." Eq. (69), (70).
+
+    Examples
+    --------
+    >>> from clew.active import MinMax, Questions
+    >>> questions = Questions([[0.0], [5.0], [9.0]], MinMax(), n_clusters=2, constraints=[0, -1, 1], random_state=0)
+    >>> questions.ask().key
+    (1, 2)
+    """
+
+    def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
+        """Explore and consolidate, the least certain row first."""
+        yield from first_neighbourhood(view, rng, np.arange(view.n_rows))
+        while view.neighbourhoods and (rows := view.unplaced()).size:
+            row = least_certain(view, rows)
+            for member in nearest_members(view, row):
+                if (yield Pair(row, member, why=why(view))) is SAME:
+                    break
+
+
+def first_neighbourhood(
+    view: View,
+    rng: np.random.Generator,
+    rows: IntArray,
+    question: Callable[[int, int], Any] = lambda row, start: Pair(row, start, why=_NEW),
+) -> Generator[Any, Any, None]:
+    """A random row and the one farthest from it, among some rows; "unsure" moves on to the next farthest."""
+    if view.neighbourhoods:
+        return
+    for start in rng.permutation(rows).tolist():
+        for row in rows[np.argsort(-_distances_to(view.X, start)[rows], kind="stable")].tolist():
+            if view.is_open(row, start):
+                yield question(row, start)
+            if view.neighbourhoods:
+                return
+
+
+def why(view: View) -> str:
+    """The sentence for the phase that the view is in."""
+    complete = view.n_clusters is not None and len(view.neighbourhoods) >= view.n_clusters
+    return _WHERE if complete else _NEW
+
+
+def least_certain(view: View, rows: IntArray) -> int:
+    """The row whose largest similarity to the skeleton is smallest (Eq. 70); the first of equals."""
+    return int(rows[view.once("distance to the skeleton", Skeleton).distances(view)[rows].argmax()])
+
+
+def nearest_members(view: View, row: int) -> list[int]:
+    """Of each neighbourhood that a row may belong to, the row nearest to it; the nearest one first."""
+    found = []
+    point = _dense_row(view.X, row)
+    for neighbourhood in view.open_neighbourhoods(row):
+        distances = squared_distances(view.X, neighbourhood.rows, point)[:, 0]
+        # Rows are listed as answers joined them: the lower of equals does not depend on that.
+        nearest = min(zip(distances.tolist(), neighbourhood.rows.tolist(), strict=True))
+        found.append(nearest)
+    return [member for _, member in sorted(found)]
+
+
+class Skeleton:
+    """Squared distance of every row to its nearest placed row; it depends on X and the placed rows alone."""
+
+    def __init__(self) -> None:
+        self._measured: npt.NDArray[np.bool_] = np.empty(0, dtype=bool)
+        self._nearest: npt.NDArray[np.float64] = np.empty(0)
+
+    def distances(self, view: View) -> npt.NDArray[np.float64]:
+        """Running minima: only rows placed since the last call are measured, unless one was taken back."""
+        if len(self._measured) != view.n_rows or (self._measured & ~view.placed).any():
+            self._measured, self._nearest = np.zeros(view.n_rows, dtype=bool), np.full(view.n_rows, np.inf)
+        for row in np.flatnonzero(view.placed & ~self._measured).tolist():
+            # One row at a time: sums in blocks of other sizes round otherwise, and ties would depend on history.
+            np.minimum(self._nearest, _distances_to(view.X, row), out=self._nearest)
+        self._measured = view.placed.copy()
+        return self._nearest
+
+
+def _dense_row(X: Any, row: int) -> npt.NDArray[np.float64]:
+    one = X[[row]]
+    return np.asarray(one.toarray() if sparse.issparse(one) else one, dtype=np.float64)
+
+
+def _distances_to(X: Any, row: int) -> npt.NDArray[np.float64]:
+    return squared_distances(X, None, _dense_row(X, row))[:, 0]

@@ -1,0 +1,278 @@
+"""Spherical k-means in which the price of a broken pair follows from how alike its rows are.
+
+The objective of IG-KMEANS: survey (`truong2013`) section 4, Eq. 72 and 73.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from clew._base import Capabilities
+from clew._validation import Allowed
+from clew.constraints import Closure, Constraints
+from clew.constraints._arrays import group_columns
+from clew.exceptions import ConstraintError
+from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
+from clew.partitional._lloyd import FloatArray, IntArray, Labels, Problem, Solution, Units, lloyd
+from clew.partitional._seeding import Start
+from clew.partitional._ties import TiedAssignment, Ties, _once, _running
+
+# Every pair has its own price, so groups and classes are written out; 2,000 labelled rows are just below this limit.
+_MOST_PAIRS = 2_000_000
+
+
+class IGKMeans(KMeansFamily):
+    r"""Spherical k-means in which a broken pair costs what it says against the data.
+
+    Rows are compared by their angles, as documents are. A broken must-link costs the distance of its rows, a broken
+    cannot-link their similarity. It is the clusterer that the questions of `clew.active.InformationGain` were made for;
+    for one price for all pairs, see `PCKMeans`.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    rho : float, default=0.5
+        Weight of the clusters against that of the pairs, above 0 and up to 1. 1 is spherical k-means, where knowledge
+        guides the start only.
+    init : {"neighbourhoods", "k-means++"} or array of shape (n_clusters, n_features), default="neighbourhoods"
+        Where centres start. Neighbourhoods are the known classes and the components of must-linked rows, the largest
+        first; then a row that is cannot-linked to all of them, if there is one; the leftover as `leftover` says.
+    leftover : {"k-means++", "mean"}, default="k-means++"
+        How centres without a neighbourhood start: by k-means++, or near the global mean.
+    n_init : int or "auto", default="auto"
+        Number of starts; the result with the lowest objective is kept. "auto" is ten for up to 10,000 rows, fewer
+        beyond, one from 100,000 on. After neighbourhoods, further starts keep the known classes only and draw the other
+        centres by k-means++.
+    max_iter : int, default=300
+        Most rounds of one start.
+    tol : float, default=1e-4
+        Stop when the centres move less than this, squared, in units of the mean variance of the columns.
+    random_state : int, Generator, RandomState or None
+    n_jobs : int or None
+        Threads (None: one, -1: all). Results do not depend on it.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row; known classes keep their numbers.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Of length one.
+    cluster_labels_ : ndarray of shape (n_clusters,)
+        The label that stands for each row of `cluster_centers_`.
+    cluster_sizes_ : ndarray of shape (n_clusters,)
+    inertia_ : float
+        Weighted sum of one minus the cosine of each row with its centre.
+    objective_ : float
+        O below: `rho` times `inertia_`, plus 1 - `rho` times the price of what is broken.
+    objective_history_ : ndarray
+        O after each assignment; it never rises.
+    n_iter_ : int
+    violated_must_link_, violated_cannot_link_ : ndarray of shape (n_violated, 2)
+
+    Notes
+    -----
+    Constraints: all soft. Minimises
+
+    .. math:: O = \rho \sum_i \psi(x_i, c_{z_i}) + (1 - \rho) \Big( \sum_{ML} w_{ij} \psi(x_i, x_j) [z_i \neq z_j]
+              + \sum_{CL} w_{ij} (1 - \psi(x_i, x_j)) [z_i = z_j] \Big)
+
+    where psi is one minus the cosine (a row of zeros has cosine 0 with all) and w the confidence. Only given pairs are
+    priced, each once at its highest confidence; groups and classes stand for all their pairs, which are written out, up
+    to two million. Must-linked rows that point the same way cost nothing apart.
+
+    O never rises; the result is a local optimum in which no row can move to a cheaper cluster.
+    Time O(t (n k d + m)) for t rounds and m pairs, once O(m d) for the prices; memory O(n + k d + m) beyond a copy of X.
+    Departs from [1]_: a cannot-link between rows at an obtuse angle costs 0, where 1 - psi would reward breaking it;
+    rows that pairs name move one at a time in seeded random order; an empty cluster restarts at the row farthest from
+    its centre.
+
+    References
+    ----------
+    .. [1] R. Huang, W. Lam, Z. Zhang (2007). "Active learning of constraints for semi-supervised text clustering." SDM.
+       Eq. (72) and (73) of the survey by D. T. Truong and R. Battiti (2013).
+
+    Examples
+    --------
+    >>> from clew import IGKMeans
+    >>> model = IGKMeans(n_clusters=2, random_state=0)
+    >>> model.fit([[9.0, 0.0], [5.0, 1.0], [1.0, 6.0], [0.0, 3.0]], constraints={"cannot_link": [(0, 3)]}).labels_
+    array([0, 0, 1, 1], dtype=int32)
+    """
+
+    _capabilities = Capabilities(
+        labels="soft",
+        must_link="soft",
+        cannot_link="soft",
+        sample_weight=True,
+        sparse=True,
+        predicts=True,
+        monotone=True,
+    )
+    _parameters: ClassVar[dict[str, Allowed]] = {
+        **{name: allowed for name, allowed in COMMON_PARAMETERS.items() if name != "metric"},
+        "rho": Allowed(
+            "a number above 0 and up to 1",
+            lambda value: isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) <= 1,
+        ),
+    }
+    metric = "cosine"
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        rho: float = 0.5,
+        init: Any = "neighbourhoods",
+        leftover: str = "k-means++",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.rho = rho
+        self.init = init
+        self.leftover = leftover
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @classmethod
+    def _examples(cls) -> list[IGKMeans]:
+        return [cls(n_clusters=3, random_state=0), cls(n_clusters=3, rho=0.1, random_state=0)]
+
+    def _restarts_anew(self) -> bool:
+        return self.rho < 1
+
+    def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+        labels = super()._fit(X, constraints, weights, rng)
+        # The rounds minimise O / rho, in which a row costs its distance as in all relatives.
+        self.objective_ *= self.rho
+        self.objective_history_ *= self.rho
+        return labels
+
+    def _solve(
+        self,
+        problem: Problem,
+        constraints: Constraints,
+        closed: Closure,
+        start: Start,
+        rng: np.random.Generator,
+    ) -> Solution:
+        return ig_kmeans(problem, constraints, start, rng, self.rho, max_iter=self.max_iter, tol=self.tol)
+
+
+def ig_kmeans(
+    problem: Problem,
+    constraints: Constraints,
+    start: Start,
+    rng: np.random.Generator,
+    rho: float,
+    *,
+    max_iter: int,
+    tol: float,
+) -> Solution:
+    """Rows that constraints name move one at a time, in seeded random order, to where they cost least.
+
+    The objective of the solution is Eq. 72 divided by rho.
+    """
+    rows, ties = similarity_ties(problem, constraints, (1 - rho) / rho)
+    units = Units.contract(problem, rows, np.arange(len(rows)), len(rows))
+    policy = _PricedRows(TiedAssignment(ties, len(start.centers)), rng)
+    return lloyd(problem, units, policy, start.centers, max_iter=max_iter, tol=tol)
+
+
+class _PricedRows:
+    """Each row goes to the cluster where its distance plus the price of what it breaks is lowest."""
+
+    def __init__(self, state: TiedAssignment, rng: np.random.Generator) -> None:
+        self._state, self._rng = state, rng
+
+    def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
+        score = self._state.sweep(problem, units, centers, self._rng.permutation(len(units)), labels)
+        return score, self._state.price(labels)
+
+
+def similarity_ties(problem: Problem, constraints: Constraints, scale: float) -> tuple[IntArray, Ties]:
+    """The rows that given pairs name, and the prices between them: psi for must-links, 1 - psi for cannot-links."""
+    must, must_sure, cannot, cannot_sure = given_pairs(constraints)
+    pairs = np.concatenate([must, cannot])
+    attraction = scale * must_sure * (1 - _cosines(problem, must))
+    repulsion = scale * cannot_sure * _cosines(problem, cannot).clip(0)
+    rows = np.unique(pairs)
+    ties = Ties.build(
+        len(rows),
+        pairs=(np.searchsorted(rows, pairs), np.concatenate([-attraction, repulsion])),
+        constant=float(attraction.sum()),
+    )
+    return rows, ties
+
+
+def _cosines(problem: Problem, pairs: IntArray) -> FloatArray:
+    """Cosine of the two rows of each pair; the rows have length one, or zero."""
+    found = np.empty(len(pairs))
+    block = max(1, 1_000_000 // problem.X.shape[1])
+    for start in range(0, len(pairs), block):
+        first, second = (problem.X[pairs[start : start + block, end]] for end in range(2))
+        if sparse.issparse(first):
+            inner = np.asarray(first.multiply(second).sum(axis=1), dtype=np.float64).ravel()
+        else:
+            inner = np.einsum("ij,ij->i", first, second, dtype=np.float64)
+        found[start : start + block] = inner
+    return found.clip(-1, 1)
+
+
+def given_pairs(constraints: Constraints) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
+    """Must-links and cannot-links with their confidences, each pair once; groups and classes are written out."""
+    must, cannot = [constraints.must_link], [constraints.cannot_link]
+    known = constraints.labels
+    columns = [
+        (must, group_columns(constraints.must_groups)),
+        (cannot, group_columns(constraints.cannot_groups)),
+        (must, [] if known is None else [known]),
+    ]
+    _refuse_too_many([column for _, some in columns for column in some], known)
+    for kind, some in columns:
+        kind += [_pairs_within(column) for column in some]
+    if known is not None:
+        every = _pairs_within(np.minimum(known, 0))
+        cannot.append(every[known[every[:, 0]] != known[every[:, 1]]])
+    return (
+        *_once(np.concatenate(must), _sure(constraints.must_link_confidence, must)),
+        *_once(np.concatenate(cannot), _sure(constraints.cannot_link_confidence, cannot)),
+    )
+
+
+def _sure(confidence: FloatArray, parts: list[IntArray]) -> FloatArray:
+    """Confidences of the given pairs, then 1 for what groups and classes state."""
+    return np.concatenate([confidence, np.ones(sum(map(len, parts[1:])))])
+
+
+def _refuse_too_many(columns: list[IntArray], known: IntArray | None) -> None:
+    sizes = [np.unique(column[column >= 0], return_counts=True)[1] for column in columns]
+    if known is not None:
+        sizes.append(np.array([np.count_nonzero(known >= 0)]))
+    count = sum(int((size * (size - 1) // 2).sum()) for size in sizes)
+    if count > _MOST_PAIRS:
+        raise ConstraintError(
+            f"Groups and classes state {count} pairs, more than the {_MOST_PAIRS} that IGKMeans prices one by one. "
+            "Pass some of them as pairs, or use PCKMeans, which counts them."
+        )
+
+
+def _pairs_within(column: IntArray) -> IntArray:
+    """All pairs of rows that share a group; -1 is none."""
+    rows = np.flatnonzero(column >= 0)
+    rows = rows[np.argsort(column[rows], kind="stable")]
+    sizes = np.unique(column[rows], return_counts=True)[1]
+    later = np.repeat(sizes, sizes) - 1 - _running(sizes)
+    first = np.repeat(np.arange(len(rows)), later)
+    return np.column_stack([rows[first], rows[first + 1 + _running(later)]])
