@@ -15,7 +15,6 @@ from scipy import sparse
 from clew.active._answers import SAME, Pair
 from clew.active._view import View, squared_distances
 
-
 # Rows measured at once: a block of distances of n times this.
 _CHUNK = 64
 

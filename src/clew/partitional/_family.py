@@ -41,7 +41,7 @@ def _n_starts(n_init: int | str, n_rows: int) -> int:
 
 
 def _identified(found: Solution, classes: IntArray, clusters: IntArray) -> Solution:
-    """The same clusters, numbered so that each class has the number of the cluster with most of its rows, one to one."""
+    """The same clusters, numbered so that each class names the cluster with most of its rows, one to one."""
     known = np.flatnonzero((classes >= 0) & np.isin(classes, clusters))
     shared = np.zeros((len(clusters), len(clusters)), dtype=np.int64)
     wanted = np.searchsorted(clusters, classes[known], sorter=np.argsort(clusters))
