@@ -241,11 +241,12 @@ def summary(results: Results, sets: Sequence[str], strategies: Sequence[str], se
         "each.",
         f"Raw columns on {', '.join(RAW)}, standardised on the others; the number of classes is known, except to "
         "strategies with clusters of their own. Where questions run out, the last value is carried on.",
-        "elsewhere: mean area of existing packages over all ten sets, for orientation; only a full run compares with it.",
+        "elsewhere: mean area of existing packages over all ten sets, for orientation; full runs only.",
     ]
-    partial = [row["strategy"] for row in rows if row["cells"] != "-" and row["cells"] < len(SETS) * N_SEEDS]
+    n_cells = len(SETS) * N_SEEDS
+    partial = [f"{row['strategy']} ({row['cells']})" for row in rows if row["cells"] not in ("-", n_cells)]
     if partial:
-        notes.append(f"Not all {len(SETS)} sets and {N_SEEDS} seeds: {', '.join(partial)}.")
+        notes.append(f"Means over fewer than all {n_cells} cells (sets and seeds): {', '.join(partial)}.")
     return Report("questions", "ARI by the number of questions", columns, rows, notes)
 
 
@@ -278,13 +279,15 @@ def draw(path: Path, results: Results, sets: Sequence[str], strategies: Sequence
         axes.set_xscale("log")
         axes.set_xticks(results.budgets, [str(budget) for budget in results.budgets], fontsize=7)
         axes.set_xticks([], minor=True)
+        axes.set_xlabel("questions", fontsize=8)
     for axes in panels[len(shown) :]:
         axes.set_axis_off()
     for axes in panels[::n_columns]:
         axes.set_ylabel("ARI")
     lines = {label: line for axes in panels for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=6, frameon=False, fontsize=8)
-    figure.supxlabel("questions", fontsize=9)
+    figure.legend(
+        lines.values(), lines.keys(), loc="outside lower center", ncols=2 * n_columns, frameon=False, fontsize=8
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
 

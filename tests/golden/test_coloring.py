@@ -139,6 +139,29 @@ def test_odd_wheel_has_no_three_colouring_though_it_has_no_clique_of_four():
     assert colored(graph_of(6, ODD_WHEEL), 4).status == "feasible"
 
 
+STAGES = {
+    "no-easy-search": {"_EASY_WORK": 0},
+    "part-by-part-search-alone": {"_EASY_WORK": 0, "_MEND_WORK": 0},
+    "no-clique-search": {"_CLIQUE_ENTRIES": -1},
+    "no-shrinking": {"_SHRINK_VERTICES": 0},
+}
+
+
+@pytest.mark.parametrize("constants", STAGES.values(), ids=STAGES)
+def test_every_stage_of_the_search_is_right_by_itself(constants, monkeypatch):
+    for name, value in constants.items():
+        assert hasattr(coloring, name)
+        monkeypatch.setattr(coloring, name, value)
+    for edges in [*graphs_of_six(), ODD_WHEEL]:
+        found = colored(graph_of(6, edges), 3)
+        if "_SHRINK_VERTICES" not in constants:
+            assert_right(found, 6, edges, 3)
+        elif found.colors is None:
+            assert not reference.can_color(found.proof.tolist(), edges, 3)
+        else:
+            assert reference.is_coloring(found.colors.tolist(), edges, 3)
+
+
 def test_a_proof_that_is_found_at_once_ends_the_search():
     pinned = np.array([1, 1], dtype=np.int32)
     assert color(graph_of(2, [(0, 1)]), 2, fixed=pinned).work < 100

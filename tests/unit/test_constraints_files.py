@@ -13,6 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from clew import Constraints
+from clew.constraints import read_records
 from clew.exceptions import FileError
 
 ENDINGS = ["csv", "tsv", "jsonl", "parquet"]
@@ -176,6 +177,13 @@ def test_other_columns_are_passed_over(read):
 )
 def test_what_programs_make_of_a_table_is_read(read, content, name):
     assert read(content, name=name) == Constraints([(0, 1)])
+
+
+def test_ids_named_in_a_file_in_order_of_appearance(tmp_path):
+    Constraints([(2, 0)], [(0, 1)], labels=[-1, -1, -1, 5, -1], triplets=[(1, 0, 4)], ids=list("abcde")).to_file(
+        tmp_path / "known.csv"
+    )
+    assert read_records(tmp_path / "known.csv").ids() == ["c", "a", "b", "d", "e"]
 
 
 def test_splink_table_as_csv(read):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.preprocessing import normalize
 
+from clew._validation import Allowed, check_parameters, integer, number, words
 from clew.active._answers import DIFFERENT, SAME, Pair
 from clew.active._view import FloatArray, IntArray, View, mean_row, squared_distances
 from clew.exceptions import ParameterError
@@ -29,8 +29,17 @@ _MOST_PATTERNS = 2000
 _LEAST_CONSIDERED, _CONSIDERED_PER_CLUSTER = 100, 10
 # Guesses around the representatives, in all; `labels` prices each.
 _MOST_GUESSES = 2000
-# A guess is never certain: more than nine in ten are right (survey section 4).
+# A guess is never certain, whatever the votes: about nine in ten are right (survey section 4).
 _RIGHT = 0.9
+
+_PARAMETERS = {
+    "n_members": integer(1),
+    "share": Allowed("a number above 0 and up to 1", lambda value: number(0, 1).accepts(value) and value > 0),
+    "kappa_must": number(0, 1),
+    "kappa_cannot": number(0, 1),
+    "metric": words("euclidean", "cosine"),
+    "random_state": integer(0),
+}
 
 
 class Committee:
@@ -91,24 +100,17 @@ class Committee:
         metric: str = "euclidean",
         random_state: int = 0,
     ) -> None:
-        if not _is_whole(n_members) or n_members < 1:
-            raise ParameterError(f"n_members={n_members!r} in Committee: expected an integer >= 1.")
-        if not isinstance(share, Real) or not 0 < float(share) <= 1:
-            raise ParameterError(f"share={share!r} in Committee: expected a number above 0 and up to 1.")
-        for name, value in (("kappa_must", kappa_must), ("kappa_cannot", kappa_cannot)):
-            if not isinstance(value, Real) or not 0 <= float(value) <= 1:
-                raise ParameterError(f"{name}={value!r} in Committee: expected a number from 0 to 1.")
+        self.n_members = n_members
+        self.share = share
+        self.kappa_must = kappa_must
+        self.kappa_cannot = kappa_cannot
+        self.metric = metric
+        self.random_state = random_state
+        check_parameters(self, _PARAMETERS)
         if kappa_cannot >= kappa_must:
             raise ParameterError(
                 f"kappa_cannot={kappa_cannot!r} in Committee: expected a number below kappa_must={kappa_must!r}."
             )
-        if metric not in ("euclidean", "cosine"):
-            raise ParameterError(f"metric={metric!r} in Committee: expected 'euclidean' or 'cosine'.")
-        if not _is_whole(random_state) or random_state < 0:
-            raise ParameterError(f"random_state={random_state!r} in Committee: expected an integer >= 0.")
-        self.n_members, self.share = n_members, share
-        self.kappa_must, self.kappa_cannot = kappa_must, kappa_cannot
-        self.metric, self.random_state = metric, random_state
 
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
         """Ask about the most uncertain row, then the next."""
@@ -127,11 +129,10 @@ class Committee:
 
     def _convene(self, view: View) -> Opinion:
         assert view.n_clusters is not None
-        votes = committee_votes(
-            view.X, view.n_clusters, self.n_members, self.share, self.metric, np.random.default_rng(self.random_state)
-        )
+        rng = np.random.default_rng(self.random_state)
+        votes = committee_votes(view.X, view.n_clusters, self.n_members, self.share, self.metric, rng)
         rows = normalize(view.X) if self.metric == "cosine" else view.X
-        return form_opinion(rows, votes, view.n_clusters, self.kappa_must, self.kappa_cannot)
+        return form_opinion(rows, votes, view.n_clusters, self.kappa_must, self.kappa_cannot, rng)
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,12 @@ def mean_association(votes: npt.NDArray[np.int32], rows: IntArray) -> FloatArray
 
 
 def form_opinion(
-    X: Any, votes: npt.NDArray[np.int32], n_clusters: int, kappa_must: float, kappa_cannot: float
+    X: Any,
+    votes: npt.NDArray[np.int32],
+    n_clusters: int,
+    kappa_must: float,
+    kappa_cannot: float,
+    rng: np.random.Generator,
 ) -> Opinion:
     """Algorithm 21 and Eq. 90 to 93."""
     neighbourhood_of = imputed_components(votes, kappa_must)
@@ -199,7 +205,9 @@ def form_opinion(
             for other in representatives[:place]
             if close[other] <= kappa_cannot
         ]
-    return Opinion(votes, representatives, associations, np.argsort(margins, kind="stable"), guesses)
+    # Many rows tie; their order in the file may be that of the classes.
+    order = np.lexsort((rng.permutation(len(votes)), margins))
+    return Opinion(votes, representatives, associations, order, guesses)
 
 
 def imputed_components(votes: npt.NDArray[np.int32], kappa_must: float) -> IntArray:
@@ -329,7 +337,3 @@ def _standing(view: View, opinion: Opinion) -> list[int]:
         if all(relation(neighbourhood.member, other) is DIFFERENT for other in found):
             found.append(neighbourhood.member)
     return found
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -7,21 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from sklearn.preprocessing import normalize
 
+from clew._validation import BOOLEAN, check_parameters, integer, number
 from clew.active._answers import DIFFERENT, SAME, Answer, Pair
 from clew.active._view import FloatArray, IntArray, View
-from clew.exceptions import ParameterError
 
 # Rows that may stand for a centre, nearest first: the second one is asked where the first was "unsure" or is pending.
 _STAND_INS = 5
 # Eq. 87 wants members whose probability is "high": more likely than not.
 _HIGH = 0.5
+
+_PARAMETERS = {
+    "dependent": BOOLEAN,
+    "n_sampled": integer(1),
+    "refit_every": integer(1),
+    "epsilon": number(0),
+    "budget": integer(1),
+}
 
 
 class InformationGain:
@@ -77,15 +85,12 @@ class InformationGain:
         epsilon: float = 1.0,
         budget: int = 100,
     ) -> None:
-        if not isinstance(dependent, bool | np.bool_):
-            raise ParameterError(f"dependent={dependent!r} in InformationGain: expected True or False.")
-        for name, value in (("n_sampled", n_sampled), ("refit_every", refit_every), ("budget", budget)):
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-                raise ParameterError(f"{name}={value!r} in InformationGain: expected an integer >= 1.")
-        if not isinstance(epsilon, Real) or isinstance(epsilon, bool) or not 0 <= float(epsilon) < np.inf:
-            raise ParameterError(f"epsilon={epsilon!r} in InformationGain: expected a finite number >= 0.")
-        self.dependent, self.n_sampled, self.refit_every = dependent, n_sampled, refit_every
-        self.epsilon, self.budget = epsilon, budget
+        self.dependent = dependent
+        self.n_sampled = n_sampled
+        self.refit_every = refit_every
+        self.epsilon = epsilon
+        self.budget = budget
+        check_parameters(self, _PARAMETERS)
 
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
         """Cluster, ask `refit_every` questions, repeat; end when a new clustering leaves no row to ask about."""
@@ -128,7 +133,8 @@ class InformationGain:
         weight = min(self.epsilon * self.budget / view.n_rows, 1.0)
         earlier = np.array(sorted({row for pair in view.asked for row in pair}), dtype=np.int64)
         earlier = earlier[must_probability(clustering.own[earlier], clustering.other[earlier]) > _HIGH]
-        similarities = np.asarray((clustering.rows[rows] @ clustering.rows[earlier].T), dtype=np.float64)
+        cosines = clustering.rows[rows] @ clustering.rows[earlier].T
+        similarities = np.asarray(cosines.toarray() if sparse.issparse(cosines) else cosines, dtype=np.float64)
         similarities = similarities.clip(0, 1)
         clusters = clustering.labels[earlier]
         return entropy(

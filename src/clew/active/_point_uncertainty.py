@@ -14,12 +14,16 @@ from sklearn.ensemble import RandomForestClassifier
 
 from clew._validation import check_parameters, integer
 from clew.active._answers import DIFFERENT, SAME, Pair
-from clew.active._view import View, squared_distances
+from clew.active._explore_consolidate import half_placed
+from clew.active._view import View, mean_row, squared_distances
 from clew.constraints import Constraints
 from clew.partitional import PCKMeans
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+
+# The clustering is made anew for each row that is placed; its last rounds hardly change what the forest learns.
+_TOLERANCE = 1e-3
 
 
 class PointUncertainty:
@@ -34,10 +38,11 @@ class PointUncertainty:
     ----------
     n_trees : int, default=50
         Trees of the forest.
-    max_rows : int, default=1000
+    forest_rows : int, default=1000
         The forest learns from a random sample of at most this many rows.
-    max_candidates : int, default=5000
-        At most this many rows, drawn at random, compete for a question.
+    max_rows : int, default=5000
+        At most this many rows, drawn at random, compete for a question; as many, and those that something is known
+        about, are clustered.
 
     Notes
     -----
@@ -46,10 +51,11 @@ class PointUncertainty:
     .. math:: p_i(x) \propto \frac{1}{|N_i|} \sum_{y \in N_i} M(x, y), \qquad
               x^* = \arg\max_x \frac{-\sum_i p_i(x) \log_2 p_i(x)}{\sum_i i \, p_{(i)}(x)},
 
-    where :math:`p_{(1)} \ge p_{(2)} \ge \dots` are the probabilities in the order of the questions. A row is placed before the
-    next one is chosen, so there is one clustering and one forest for each row that is placed.
-    Departs from [1]_: the forest learns from a sample; the last neighbourhood costs no question where the number of clusters
-    is known and all are found; while there is one neighbourhood, and every entropy is 0, the row farthest from it is taken.
+    where :math:`p_{(1)} \ge p_{(2)} \ge \dots` are the probabilities in the order of the questions. A row is placed
+    before the next one is chosen, so there is one clustering and one forest for each row that is placed.
+    Departs from [1]_: large data are sampled; the last neighbourhood costs no question where the number of
+    clusters is known and all are found; while there is one neighbourhood, and every entropy is 0, the row farthest from
+    it is taken.
 
     References
     ----------
@@ -64,34 +70,39 @@ class PointUncertainty:
     'Is this a new group?'
     """
 
-    def __init__(self, *, n_trees: int = 50, max_rows: int = 1000, max_candidates: int = 5000) -> None:
-        self.n_trees, self.max_rows, self.max_candidates = n_trees, max_rows, max_candidates
-        check_parameters(self, dict.fromkeys(("n_trees", "max_rows", "max_candidates"), integer(1)))
+    def __init__(self, *, n_trees: int = 50, forest_rows: int = 1000, max_rows: int = 5000) -> None:
+        self.n_trees, self.forest_rows, self.max_rows = n_trees, forest_rows, max_rows
+        check_parameters(self, dict.fromkeys(("n_trees", "forest_rows", "max_rows"), integer(1)))
 
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
         """Place the most uncertain row, again and again."""
-        if not view.neighbourhoods:
-            yield from _first_pair(view, rng)
-        while (rows := _candidates(view)).size:
+        yield from _first_neighbourhood(view, rng)
+        while view.neighbourhoods and (rows := _candidates(view)).size:
             if len(view.neighbourhoods) < 2:
-                row = _farthest(view, rows)
-                likeliest_first = [0]
+                ranked, chances = _farthest_first(view, rows), np.ones((len(rows), 1))
                 why = "Is this a new group?"
             else:
-                row, likeliest_first = self._most_uncertain(view, rows, rng)
+                rows, chances = self._chances(view, rows, rng)
+                scores = uncertainty(chances, all_found=len(view.neighbourhoods) == view.n_clusters)
+                ranked = np.argsort(-scores, kind="stable")
                 why = "Where does this row belong?"
-            yield from _place(view, row, likeliest_first, why)
+            # Prior knowledge can keep a row apart from every neighbourhood: nothing is left to ask about it.
+            best = next((place for place in ranked.tolist() if view.open_neighbourhoods(int(rows[place]))), None)
+            if best is None:
+                return
+            yield from _place(view, int(rows[best]), np.argsort(-chances[best], kind="stable").tolist(), why)
 
-    def _most_uncertain(self, view: View, rows: IntArray, rng: np.random.Generator) -> tuple[int, list[int]]:
-        """The row with the largest ratio of entropy to expected questions, and its neighbourhoods, likeliest first."""
-        if len(rows) > self.max_candidates:
-            rows = np.sort(rng.choice(rows, self.max_candidates, replace=False))
+    def _chances(self, view: View, rows: IntArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
+        """Rows that compete, and how likely each belongs to each neighbourhood."""
+        rows = _sample(rows, self.max_rows, rng)
         neighbourhoods = [one.rows for one in view.neighbourhoods]
-        leaves = _forest_leaves(view, rows, neighbourhoods, self.n_trees, self.max_rows, rng)
-        chances = probabilities(leaves[0], leaves[1:])
-        scores = uncertainty(chances, all_found=len(neighbourhoods) == view.n_clusters)
-        best = int(scores.argmax())
-        return int(rows[best]), np.argsort(-chances[best], kind="stable").tolist()
+        clustered, labels = _cluster(view, neighbourhoods, self.max_rows, rng)
+        learned = _sample(np.arange(len(clustered)), self.forest_rows, rng)
+        forest = RandomForestClassifier(self.n_trees, random_state=int(rng.integers(2**31)))
+        forest.fit(view.X[clustered[learned]], labels[learned])
+        leaves = forest.apply(view.X[np.concatenate([rows, *neighbourhoods])])
+        of_rows, *of_members = np.split(leaves, np.cumsum([len(rows), *map(len, neighbourhoods[:-1])]))
+        return rows, probabilities(of_rows, of_members)
 
 
 def probabilities(leaves: IntArray, neighbourhood_leaves: list[IntArray]) -> FloatArray:
@@ -128,56 +139,51 @@ def uncertainty(chances: FloatArray, *, all_found: bool) -> FloatArray:
     return entropy / (-np.sort(-chances, axis=1) @ n_questions)
 
 
-def _forest_leaves(
-    view: View, rows: IntArray, neighbourhoods: list[IntArray], n_trees: int, max_rows: int, rng: np.random.Generator
-) -> list[IntArray]:
-    """Leaves of some rows, then of the rows of each neighbourhood, in a forest that learned the current clusters."""
-    labels = _cluster(view, neighbourhoods, rng)
-    sample = np.arange(view.n_rows)
-    if view.n_rows > max_rows:
-        sample = np.sort(rng.choice(view.n_rows, max_rows, replace=False))
-    forest = RandomForestClassifier(n_trees, random_state=int(rng.integers(2**31)))
-    forest.fit(view.X[sample], labels[sample])
-    leaves = forest.apply(view.X[np.concatenate([rows, *neighbourhoods])])
-    return np.split(leaves, np.cumsum([len(rows), *map(len, neighbourhoods[:-1])]))
-
-
-def _cluster(view: View, neighbourhoods: list[IntArray], rng: np.random.Generator) -> npt.NDArray[Any]:
-    """The clustering that the neighbourhoods and the answers about other rows lead to, from one start."""
+def _cluster(
+    view: View, neighbourhoods: list[IntArray], max_rows: int, rng: np.random.Generator
+) -> tuple[IntArray, npt.NDArray[Any]]:
+    """Rows, and the clusters that the neighbourhoods and the answers about other rows lead to, from one start."""
     known = np.full(view.n_rows, -1)
     for place, members in enumerate(neighbourhoods):
         known[members] = place
-    apart = [pair for pair in view.asked if view.knowledge.relation(*pair) is DIFFERENT]
-    n_clusters = max(view.n_clusters or 0, len(neighbourhoods))
-    model = PCKMeans(n_clusters, n_init=1, random_state=int(rng.integers(2**31)))
-    return np.asarray(model.fit(view.X, constraints=Constraints(cannot_link=apart, labels=known)).labels_)
+    apart = np.array([pair for pair in view.asked if view.knowledge.relation(*pair) is DIFFERENT], dtype=np.int64)
+    named = [*neighbourhoods, apart.ravel(), _sample(np.arange(view.n_rows), max_rows, rng)]
+    rows = np.unique(np.concatenate(named))
+    knowledge = Constraints(cannot_link=np.searchsorted(rows, apart.reshape(-1, 2)), labels=known[rows])
+    model = PCKMeans(
+        min(max(view.n_clusters or 0, len(neighbourhoods)), len(rows)),
+        n_init=1,
+        tol=_TOLERANCE,
+        random_state=int(rng.integers(2**31)),
+    )
+    return rows, np.asarray(model.fit(view.X[rows], constraints=knowledge).labels_)
 
 
-def _first_pair(view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
-    """A random row and the one farthest from it; "unsure" moves on to the next farthest."""
-    start = int(rng.integers(view.n_rows))
-    point = np.asarray(view.X[[start]].mean(axis=0), dtype=np.float64).reshape(1, -1)
-    for row in np.argsort(-squared_distances(view.X, None, point)[:, 0], kind="stable").tolist():
-        if view.is_open(row, start):
-            yield Pair(row, start, why="Is this a new group?")
-            if view.neighbourhoods:
-                return
+def _sample(rows: IntArray, at_most: int, rng: np.random.Generator) -> IntArray:
+    return rows if len(rows) <= at_most else np.sort(rng.choice(rows, at_most, replace=False))
+
+
+def _first_neighbourhood(view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
+    """A random row and the one farthest from it; "unsure" moves on to the next farthest, then to another row."""
+    for start in rng.permutation(view.n_rows).tolist():
+        point = mean_row(view.X, np.array([start])).reshape(1, -1)
+        if view.neighbourhoods:
+            return
+        for row in np.argsort(-squared_distances(view.X, None, point)[:, 0], kind="stable").tolist():
+            if view.is_open(row, start) and not view.neighbourhoods:
+                yield Pair(row, start, why="Is this a new group?")
 
 
 def _candidates(view: View) -> IntArray:
-    """Rows to place next: those an earlier run began with, else all that are open and not in a pending question."""
+    """Rows to place next: those that an earlier run began with, else all."""
     rows = view.unplaced()
-    waiting = {row for pair in view.pending for row in pair}
-    begun = {row for pair in view.asked - view.unsure for row in pair if not view.placed[row]} - waiting
-    begun_and_open = [row for row in sorted(begun) if view.open_neighbourhoods(row)]
-    if begun_and_open:
-        return np.array(begun_and_open)
-    return rows[~np.isin(rows, list(waiting))] if waiting else rows
+    begun = [row for row in half_placed(view, rows).tolist() if view.open_neighbourhoods(row)]
+    return np.array(begun) if begun else rows
 
 
-def _farthest(view: View, rows: IntArray) -> int:
+def _farthest_first(view: View, rows: IntArray) -> IntArray:
     center = view.neighbourhoods[0].center.reshape(1, -1)
-    return int(rows[squared_distances(view.X, rows, center)[:, 0].argmax()])
+    return np.argsort(-squared_distances(view.X, rows, center)[:, 0], kind="stable")
 
 
 def _place(view: View, row: int, likeliest_first: list[int], why: str) -> Generator[Pair, Any, None]:

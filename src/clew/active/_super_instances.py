@@ -21,7 +21,7 @@ from clew.partitional import SeededKMeans
 IntArray = npt.NDArray[np.int64]
 
 # A larger set is split by the centres of a sample of this size: two centres need no more.
-_SAMPLE = 10_000
+_SAMPLE = 2_000
 
 
 class SuperInstances:
@@ -41,9 +41,9 @@ class SuperInstances:
     -----
     The clustering that goes with the questions is `labels`; any clusterer can use the answers as constraints instead.
     Time per question is that of 2-means on the super-instance that is split; memory is O(n) for each level of splits.
-    Departs from [1]_: a set is cut into 2^d pieces by repeated halving, which the search for d has done already, instead of
-    k-means; the search follows the larger half instead of a random one; a piece that contains the representative of the
-    set it came from keeps it, with all that is known about it; "unsure" stops the search like "same".
+    Departs from [1]_: a set is cut into 2^d pieces by repeated halving, which the search for d has begun, instead of
+    k-means; the search follows the larger half instead of a random one; a piece that contains the representative of
+    the set it came from keeps it, with all that is known about it; "unsure" stops the search like "same".
 
     References
     ----------
@@ -112,7 +112,7 @@ class _State:
 
 
 def _split_and_merge(view: View, seed: int, state: _State) -> Generator[Pair, Any, None]:
-    """The strategy; what is known already is not asked, so that a fresh start runs through to the first open question."""
+    """The strategy; what is known is not asked, so that a fresh start runs through to the first open question."""
     while divisible := [one for one in state.settled if one.path not in state.whole]:
         chosen = max(divisible, key=lambda one: len(one.rows))
         depth = yield from _split_depth(view, seed, chosen)
@@ -176,7 +176,7 @@ def _relation(view: View, one: int, two: int, why: str) -> Generator[Pair, Any, 
 
 
 class _Doubts:
-    """Components with an "unsure" or a pending question between them: asking about other rows of theirs would not help."""
+    """Components with an "unsure" or pending question between them: other rows of theirs would not help."""
 
     def __init__(self, view: View) -> None:
         self._view = view

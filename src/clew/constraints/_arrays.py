@@ -55,8 +55,8 @@ def as_rows_together(values: Any, name: str, width: int) -> IntArray:
     """Pairs (width 2) or triplets (width 3) of distinct rows, still unchecked against the number of rows."""
     if values is None:
         values = ()
-    if not hasattr(values, "__len__"):
-        values = list(values)
+    if not hasattr(values, "__len__") or isinstance(values, set | frozenset):
+        values = sorted(values) if isinstance(values, set | frozenset) else list(values)
     array = as_integers(values, name)
     if array.size == 0:
         return np.empty((0, width), dtype=np.int64)

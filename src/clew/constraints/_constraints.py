@@ -389,6 +389,10 @@ class Constraints:
         is with nobody.
         """
         clusters = np.asarray(labels)
+        if clusters.ndim != 1 or len(clusters) < self.n_rows:
+            raise ConstraintError(
+                f"labels has shape {clusters.shape}, but the constraints are about {self.n_rows} rows."
+            )
         together = np.concatenate(must_links(self))
         first, second = clusters[together[:, 0]], clusters[together[:, 1]]
         must = together[(first != second) | (first < 0)]

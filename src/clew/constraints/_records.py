@@ -127,7 +127,7 @@ def arguments_of(records: Records, ids: Any, n_samples: int | None) -> dict[str,
     second = _rows(records, "id_2", seconds, lookup, paired)
     third = _rows(records, "id_3", records.columns.get("id_3", [""] * n_records), lookup, kinds == "closer")
     group = _whole_numbers(records, "group", np.isin(kinds, _OTHER_KINDS) & (kinds != "closer"))
-    column = _whole_numbers(records, "column", np.zeros(n_records, dtype=bool))
+    column = _whole_numbers(records, "column", np.isin(kinds, ("must_group", "cannot_group")))
     if n_samples is None and ids is not None:
         n_samples = len(ids)
     for stated in group[kinds == "rows"].tolist():
@@ -286,9 +286,11 @@ def _whole_numbers(records: Records, column: str, needed: np.ndarray[Any, Any]) 
     numbers = np.zeros(len(needed), dtype=np.int64)
     for place, value in enumerate(records.columns.get(column, [""] * len(needed))):
         key = key_of(value)
+        if not needed[place] or (column == "column" and not key):
+            continue
         if _is_whole(key) and int(key) >= 0 and (column != "column" or int(key) < _COLUMNS):
             numbers[place] = int(key)
-        elif key or needed[place]:
+        else:
             below = f" and < {_COLUMNS}" if column == "column" else ""
             raise records.error(f"{records.where(place)}: {column} is {value!r}; expected a whole number >= 0{below}.")
     return numbers

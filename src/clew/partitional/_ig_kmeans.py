@@ -5,7 +5,6 @@ The objective of IG-KMEANS: survey (`truong2013`) section 4, Eq. 72 and 73.
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from clew._base import Capabilities
-from clew._validation import Allowed
+from clew._validation import Allowed, number
 from clew.constraints import Closure, Constraints
 from clew.constraints._arrays import group_columns
 from clew.exceptions import ConstraintError
@@ -86,7 +85,7 @@ class IGKMeans(KMeansFamily):
     to two million. Must-linked rows that point the same way cost nothing apart.
 
     O never rises; the result is a local optimum in which no row can move to a cheaper cluster.
-    Time O(t (n k d + m)) for t rounds and m pairs, once O(m d) for the prices; memory O(n + k d + m) beyond a copy of X.
+    Time O(t (n k d + m) + m d) for t rounds and m pairs; memory O(n + k d + m) beyond a copy of X.
     Departs from [1]_: a cannot-link between rows at an obtuse angle costs 0, where 1 - psi would reward breaking it;
     rows that pairs name move one at a time in seeded random order; an empty cluster restarts at the row farthest from
     its centre.
@@ -100,7 +99,7 @@ class IGKMeans(KMeansFamily):
     --------
     >>> from clew import IGKMeans
     >>> model = IGKMeans(n_clusters=2, random_state=0)
-    >>> model.fit([[9.0, 0.0], [5.0, 1.0], [1.0, 6.0], [0.0, 3.0]], constraints={"cannot_link": [(0, 3)]}).labels_
+    >>> model.fit([[9.0, 0.0], [5.0, 1.0], [1.0, 6.0], [0.0, 3.0]], constraints={"must_link": [(0, 1)]}).labels_
     array([0, 0, 1, 1], dtype=int32)
     """
 
@@ -115,10 +114,7 @@ class IGKMeans(KMeansFamily):
     )
     _parameters: ClassVar[dict[str, Allowed]] = {
         **{name: allowed for name, allowed in COMMON_PARAMETERS.items() if name != "metric"},
-        "rho": Allowed(
-            "a number above 0 and up to 1",
-            lambda value: isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) <= 1,
-        ),
+        "rho": Allowed("a number above 0 and up to 1", lambda value: number(0, 1).accepts(value) and value > 0),
     }
     metric = "cosine"
 

@@ -1,0 +1,346 @@
+"""Ask about neighbours that share few neighbours: they lie where clusters meet.
+
+Vu, Labroche and Bouchon-Meunier 2012 (`vu2012`), section 3, Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.neighbors import NearestNeighbors
+
+from clew._validation import NONE, check_parameters, integer, number, words
+from clew.active._answers import DIFFERENT, SAME, Answer, Pair
+from clew.active._view import View
+from clew.exceptions import ParameterError
+from clew.kernels.disjoint_set import merge_pairs, number_components
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+# Neighbours of a row unless given: enough for shared neighbours to tell dense from sparse, and at most a third of few
+# rows, where the graph would otherwise be complete and have no gaps to ask about.
+_NEIGHBOURS, _LEAST_ROWS_PER_NEIGHBOUR = 10, 3
+# On iris, wine and seeds theta = k / 2 leaves 8 to 33 questions and 55 to 100 % of what propagates right; k / 2 + 2
+# leaves 50 and more, and 92 to 100 %.
+_THETA_ABOVE_HALF = 2
+# Above this many rows (in more columns than a tree can handle) exact search takes minutes, so only the rows of the
+# nearest cells are compared.
+_EXACT_ROWS, _TREE_COLUMNS = 20_000, 6
+_CELL_ROWS, _CELLS_SEARCHED, _BLOCK_ROWS, _MOST_COMPARED = 500, 12, 1_000, 16_000
+# Edges whose shared neighbours are counted at once.
+_EDGES_AT_ONCE = 200_000
+
+_UTILITY: dict[str, Callable[[int, IntArray, FloatArray], FloatArray]] = {
+    "sum": lambda k, omega, density: k - omega + 1 / (1 + density),
+    "product": lambda k, omega, density: (k - omega) / (1 + density),
+    "omega": lambda k, omega, density: (k - omega).astype(np.float64),
+    "lds": lambda k, omega, density: 1 / (1 + density),
+}
+
+
+class AbilityToSeparate:
+    r"""Ask about edges of the nearest-neighbour graph that may separate clusters.
+
+    Two rows are joined by an edge if each is among the k nearest neighbours of the other; its weight omega is the
+    number of neighbours they share. Edges lighter than theta are candidates, heavier ones make strong paths. The
+    candidate with the highest utility is asked; its answer propagates to all candidates between the same two strongly
+    connected parts (as guesses, see `Questions.labels`), and candidates within one part are dropped. The number of
+    clusters is not needed. It ends when no candidate is left, which on well-separated clusters is early.
+
+    Parameters
+    ----------
+    n_neighbors : int, optional
+        k. What is best depends on the data; unless given 10, or a third of the rows where that is less.
+    theta : int, optional
+        Weight from which on an edge is strong, from 1 to `n_neighbors`. The paper found the best values within 2 of
+        k / 2; the largest of these is used unless given: it leaves more to ask, and more of what propagates is right.
+    score : {"sum", "product", "omega", "lds", "random"}, default="sum"
+        Utility of a candidate: Eq. 3, the product of its two terms, either term alone, or a random choice
+        ("Proposed Random").
+    confidence : float, default=0.5
+        Confidence of propagated answers, above 0.
+
+    Notes
+    -----
+    With NN(u) the k nearest neighbours of u, itself not included,
+
+    .. math:: \omega(u, v) = |NN(u) \cap NN(v)|, \quad LDS(u) = \frac{1}{k} \sum_{q \in NN(u)} \omega(u, q), \quad
+              ASC(u, v) = k - \omega(u, v) + \frac{1}{1 + \min(LDS(u), LDS(v))}.
+
+    Where [1] is silent: equal scores are asked in row order; LDS counts shared neighbours with all k neighbours, mutual
+    or not; a part that a "different" answer contradicts (its two rows joined by other answers) propagates no "same".
+    Departs from [1]: what was asked or propagated leaves the candidates; a pair between two parts is held back while
+    another one between them waits for its answer; above 20,000 rows in more than 6 columns neighbours are approximate.
+
+    References
+    ----------
+    .. [1] V.-V. Vu, N. Labroche, B. Bouchon-Meunier (2012). "Improving constrained clustering with active query
+       selection." Pattern Recognition 45(4). Algorithm 1, Eq. (1)-(4).
+
+    Examples
+    --------
+    >>> from clew.active import Questions
+    >>> from clew.active._ability_to_separate import AbilityToSeparate
+    >>> X = [[0.0], [1.1], [2.3], [5.0], [8.0], [9.2], [10.1]]
+    >>> Questions(X, AbilityToSeparate(n_neighbors=3), random_state=0).ask().key
+    (3, 4)
+    """
+
+    def __init__(
+        self,
+        *,
+        n_neighbors: int | None = None,
+        theta: int | None = None,
+        score: str = "sum",
+        confidence: float = 0.5,
+    ) -> None:
+        self.n_neighbors, self.theta, self.score, self.confidence = n_neighbors, theta, score, confidence
+        check_parameters(
+            self,
+            {
+                "n_neighbors": integer(1) | NONE,
+                "theta": integer(1) | NONE,
+                "score": words(*_UTILITY, "random"),
+                "confidence": number(0, 1),
+            },
+        )
+        if confidence == 0:
+            raise ParameterError("confidence=0 in AbilityToSeparate: expected a number above 0, at most 1.")
+        highest = _NEIGHBOURS if n_neighbors is None else n_neighbors
+        if theta is not None and theta > highest:
+            raise ParameterError(
+                f"theta={theta} in AbilityToSeparate: expected at most n_neighbors={highest}, the most neighbours "
+                "two rows can share. Lower theta or raise n_neighbors."
+            )
+
+    def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
+        """Ask the best candidate, propagate, refine, until no candidate is left."""
+        if view.n_rows < 2:
+            return
+        graph: NeighbourGraph = view.once(
+            f"vu2012 n_neighbors={self.n_neighbors} theta={self.theta}",
+            lambda: neighbour_graph(view.X, *self._settings(view.n_rows)),
+        )
+        candidates = graph.candidates[self._ranking(graph, rng)]
+        parts = StrongParts(view, graph.strong)
+        guessed = np.zeros(len(candidates), dtype=np.int8)
+        while True:
+            guess, is_left = parts.propagate(candidates)
+            _impute(view, candidates, guess, guessed, self.confidence)
+            guessed = guess
+            pair = _best_open(view, candidates[is_left], parts)
+            if pair is not None:
+                yield pair
+            elif not parts.found_more:
+                return
+
+    def _settings(self, n_rows: int) -> tuple[int, int]:
+        """The k and theta in use for this many rows."""
+        k = self.n_neighbors
+        if k is None:
+            k = min(_NEIGHBOURS, n_rows // _LEAST_ROWS_PER_NEIGHBOUR)
+        k = max(min(k, n_rows - 1), 1)
+        return k, min(k // 2 + _THETA_ABOVE_HALF if self.theta is None else self.theta, k)
+
+    def _ranking(self, graph: NeighbourGraph, rng: np.random.Generator) -> IntArray:
+        if self.score == "random":
+            return rng.permutation(len(graph.candidates))
+        return np.argsort(-utility(graph, self.score), kind="stable")
+
+
+@dataclass(frozen=True)
+class NeighbourGraph:
+    """The mutual nearest-neighbour graph, split into candidates and strong edges.
+
+    Attributes
+    ----------
+    n_neighbors : int
+    candidates : ndarray of shape (n_candidates, 2)
+        Edges lighter than theta, not joined by a strong path, lower row first, in row order.
+    omega : ndarray of shape (n_candidates,)
+        Their weights.
+    strong : ndarray of shape (n_rows,)
+        The smallest row that a strong path leads to.
+    lds : ndarray of shape (n_rows,)
+        Local density scores.
+    """
+
+    n_neighbors: int
+    candidates: IntArray
+    omega: IntArray
+    strong: IntArray
+    lds: FloatArray
+
+
+def utility(graph: NeighbourGraph, score: str) -> FloatArray:
+    """How much each candidate helps to separate clusters (Eq. 3 and its variants)."""
+    density = graph.lds[graph.candidates].min(axis=1)
+    return _UTILITY[score](graph.n_neighbors, graph.omega, density)
+
+
+def neighbour_graph(X: Any, n_neighbors: int, theta: int) -> NeighbourGraph:
+    """Lines 2 to 4 of Algorithm 1: the graph, the candidates, the first refinement."""
+    n_rows = X.shape[0]
+    neighbours = nearest_neighbours(X, n_neighbors)[1]
+    omega = _shared_neighbours(neighbours)
+    ends = np.arange(0, n_rows * n_neighbors + 1, n_neighbors)
+    # One is added so that edges without shared neighbours are stored.
+    weights = sparse.csr_array((omega.ravel() + 1, neighbours.ravel(), ends), shape=(n_rows, n_rows))
+    is_neighbour = sparse.csr_array((np.ones(neighbours.size, dtype=np.int64), neighbours.ravel(), ends), weights.shape)
+    mutual = sparse.triu(weights.multiply(is_neighbour.T), 1).tocsr().tocoo()
+    edges = np.column_stack([mutual.row, mutual.col]).astype(np.int64)
+    edge_omega = mutual.data - 1
+    strong = np.arange(n_rows)
+    merge_pairs(strong, np.ascontiguousarray(edges[edge_omega >= theta]))
+    numbers = np.empty(n_rows, dtype=np.int64)
+    number_components(strong, numbers)
+    first_row = np.unique(numbers, return_index=True)[1]
+    strong = first_row[numbers]
+    is_candidate = (edge_omega < theta) & (strong[edges[:, 0]] != strong[edges[:, 1]])
+    lds = omega.sum(axis=1) / n_neighbors
+    return NeighbourGraph(n_neighbors, edges[is_candidate], edge_omega[is_candidate], strong, lds)
+
+
+def _shared_neighbours(neighbours: IntArray) -> IntArray:
+    """Eq. 1 for each row and each of its neighbours."""
+    n_rows, k = neighbours.shape
+    ends = np.arange(0, n_rows * k + 1, k)
+    sets = sparse.csr_array((np.ones(n_rows * k, dtype=np.int64), np.sort(neighbours).ravel(), ends), (n_rows, n_rows))
+    omega = np.empty(n_rows * k, dtype=np.int64)
+    for start in range(0, n_rows * k, _EDGES_AT_ONCE):
+        edges = np.arange(start, min(start + _EDGES_AT_ONCE, n_rows * k))
+        omega[edges] = sets[edges // k].multiply(sets[neighbours.ravel()[edges]]).sum(axis=1)
+    return omega.reshape(n_rows, k)
+
+
+class StrongParts:
+    """Rows joined by strong paths: heavy edges, and must-links as far as they are known (Definition 1)."""
+
+    def __init__(self, view: View, strong: IntArray) -> None:
+        self.found_more = False
+        self._view = view
+        self._known_different: list[tuple[int, int]] = []
+        self._parent = strong.copy()
+        known = np.fromiter(map(view.knowledge.component, range(view.n_rows)), np.int64, view.n_rows)
+        order = np.argsort(known, kind="stable")
+        together = np.flatnonzero(known[order[1:]] == known[order[:-1]])
+        merge_pairs(self._parent, np.column_stack([order[together], order[together + 1]]))
+        self._part_of = np.empty(view.n_rows, dtype=np.int64)
+        self._different = np.empty(0, dtype=np.int64)
+
+    def propagate(self, candidates: IntArray) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.bool_]]:
+        """What answers say about candidates (1 same, -1 different, 0 nothing), and which are left to ask."""
+        self.found_more = False
+        view = self._view
+        answers = {key: view.knowledge.relation(*key) for key in sorted(view.asked - view.unsure)}
+        must = [key for key, answer in answers.items() if answer is SAME] + view.deduced
+        merge_pairs(self._parent, _as_pairs(must))
+        number_components(self._parent, self._part_of)
+        cannot = [key for key, answer in answers.items() if answer is DIFFERENT] + self._known_different
+        self._different = np.unique(self._between(_as_pairs(cannot)))
+        waiting = np.unique(self._between(_as_pairs(sorted(view.pending))))
+
+        between = self._between(candidates)
+        is_inside = self._part_of[candidates[:, 0]] == self._part_of[candidates[:, 1]]
+        is_apart = _is_in(between, self._different)
+        # A part with two different rows holds a wrong strong path: nothing follows from being in it.
+        guess = np.where(is_apart, -1, np.where(is_inside, 1, 0)).astype(np.int8)
+        guess[is_inside & is_apart] = 0
+        return guess, ~(is_inside | is_apart | _is_in(between, waiting))
+
+    def note_different(self, first: int, second: int) -> None:
+        """Two candidates' rows are known to differ without having been asked: to be propagated next time."""
+        self._known_different.append((first, second))
+        self.found_more = True
+
+    def _between(self, pairs: IntArray) -> IntArray:
+        """One number for the two parts that each pair connects."""
+        parts = np.sort(self._part_of[pairs], axis=1)
+        return parts[:, 0] * len(self._part_of) + parts[:, 1]
+
+
+def _as_pairs(pairs: list[tuple[int, int]]) -> IntArray:
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def _is_in(values: IntArray, of: IntArray) -> npt.NDArray[np.bool_]:
+    """Which values are among a few sorted ones."""
+    if not len(of):
+        return np.zeros(len(values), dtype=bool)
+    place = np.minimum(np.searchsorted(of, values), len(of) - 1)
+    return of[place] == values
+
+
+def _best_open(view: View, candidates: IntArray, parts: StrongParts) -> Pair | None:
+    """The first candidate that is open; None if there is none or if what is known decides better ones."""
+    for first, second in candidates:
+        if view.is_open(int(first), int(second)):
+            return None if parts.found_more else Pair(int(first), int(second), why="Do two groups meet here?")
+        if view.knowledge.relation(int(first), int(second)) is DIFFERENT:
+            parts.note_different(int(first), int(second))
+    return None
+
+
+def _impute(
+    view: View, candidates: IntArray, guess: npt.NDArray[np.int8], before: npt.NDArray[np.int8], confidence: float
+) -> None:
+    """Write guesses that changed into the view."""
+    meaning: dict[int, Answer] = {1: SAME, -1: DIFFERENT}
+    for place in np.flatnonzero(guess != before).tolist():
+        first, second = candidates[place].tolist()
+        answer = meaning.get(int(guess[place]))
+        if answer is None or (first, second) in view.asked:
+            view.imputed.pop((first, second), None)
+        elif view.imputed.get((first, second)) != (answer, confidence):
+            view.impute(Pair(first, second), answer, confidence)
+
+
+def nearest_neighbours(X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray]:
+    """Distances and rows of the nearest neighbours of each row, itself not included; fewer than n_rows of them."""
+    n_rows, n_columns = X.shape
+    if n_rows <= _EXACT_ROWS or (n_columns <= _TREE_COLUMNS and not sparse.issparse(X)):
+        return NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors()
+    return _neighbours_by_cells(X, n_neighbors)
+
+
+def _neighbours_by_cells(X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray]:
+    """Nearest neighbours among the rows of the nearest cells; cells are what is nearest to rows drawn at random.
+
+    The draw has a seed of its own, so that the graph depends on X alone.
+    """
+    n_rows = X.shape[0]
+    seeds = np.random.default_rng(0).choice(n_rows, size=max(n_rows // _CELL_ROWS, 1), replace=False)
+    cell_of = pairwise_distances_argmin(X, X[seeds])
+    n_cells = len(seeds)
+    by_cell = np.argsort(cell_of, kind="stable")
+    ends = np.concatenate([[0], np.cumsum(np.bincount(cell_of, minlength=n_cells))])
+    nearest_cells = NearestNeighbors(n_neighbors=n_cells).fit(X[seeds]).kneighbors(X[seeds], return_distance=False)
+    distances = np.empty((n_rows, n_neighbors))
+    neighbours = np.empty((n_rows, n_neighbors), dtype=np.int64)
+    for cell in range(n_cells):
+        own = by_cell[ends[cell] : ends[cell + 1]]
+        others = nearest_cells[cell][nearest_cells[cell] != cell]
+        rows_so_far = len(own) + np.cumsum(ends[others + 1] - ends[others])
+        n_searched = max(_CELLS_SEARCHED, int(np.searchsorted(rows_so_far, n_neighbors + 1)) + 1)
+        around = np.concatenate([by_cell[ends[one] : ends[one + 1]] for one in others[:n_searched]])
+        for start in range(0, len(own), _BLOCK_ROWS):
+            block = own[start : start + _BLOCK_ROWS]
+            # Repeated rows can crowd one cell: a block then sees itself and a limited number of others.
+            rest = np.concatenate([own[:start], own[start + _BLOCK_ROWS :], around])
+            pool = np.concatenate([block, rest[: max(_MOST_COMPARED, n_neighbors)]])
+            far, places = (
+                NearestNeighbors(n_neighbors=n_neighbors + 1, algorithm="brute").fit(X[pool]).kneighbors(X[block])
+            )
+            found = pool[places]
+            # The row itself goes last; where repeated rows displaced it, the farthest one is dropped instead.
+            others_first = np.argsort(found == block[:, None], axis=1, kind="stable")[:, :n_neighbors]
+            distances[block] = np.take_along_axis(far, others_first, axis=1)
+            neighbours[block] = np.take_along_axis(found, others_first, axis=1)
+    return distances, neighbours

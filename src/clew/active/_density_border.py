@@ -1,0 +1,167 @@
+"""Explore dense rows farthest first, and ask about the rows at the border of each.
+
+Truong and Battiti 2013 (`truong2013`), Algorithm 19 (Active-Selecting-DBSCAN).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.metrics import pairwise_distances_argmin_min
+from sklearn.neighbors import NearestNeighbors
+
+from clew._validation import NONE, check_parameters, integer, number
+from clew.active._ability_to_separate import nearest_neighbours
+from clew.active._answers import Pair
+from clew.active._view import View, mean_row, squared_distances
+from clew.exceptions import ParameterError
+
+IntArray = npt.NDArray[np.int64]
+
+# Border rows asked for each core row: the algorithm writes the same one twice and means two.
+_BORDERS_PER_CORE = 2
+
+
+class DensityBorder:
+    """Dense rows against each other, then each against the nearest rows at a border.
+
+    Takes the core row farthest from all selected ones, asks whether it belongs with each of them, nearest first, and
+    then about its two nearest border rows. What is implied is skipped. The number of clusters is not needed.
+
+    Parameters
+    ----------
+    eps : float, optional
+        Radius of a neighbourhood; the median distance to the `min_samples`-th row (each row itself is the first), so
+        that half of the rows are core rows, unless given.
+    min_samples : int, default=5
+        A row with so many rows within `eps`, itself included, is a core row; other rows within `eps` of a core row are
+        border rows. At most the number of rows is used.
+
+    Notes
+    -----
+    Departs from [1]: the two border rows are the nearest and the second nearest (the text names the nearest twice).
+    Rows in a known neighbourhood count as selected, and the neighbourhood is asked through one of its rows.
+
+    References
+    ----------
+    .. [1] D. T. Truong, R. Battiti (2013). "A survey of semi-supervised clustering algorithms: from a priori scheme to
+       interactive scheme and open issues." Algorithm 19.
+
+    Examples
+    --------
+    >>> from clew.active import Questions
+    >>> from clew.active._density_border import DensityBorder
+    >>> X = [[0.0], [0.1], [0.2], [0.5], [5.0], [5.1], [5.2], [5.5]]
+    >>> Questions(X, DensityBorder(eps=0.2, min_samples=3), random_state=0).ask().why
+    'Does the group reach to here?'
+    """
+
+    def __init__(self, *, eps: float | None = None, min_samples: int = 5) -> None:
+        self.eps, self.min_samples = eps, min_samples
+        check_parameters(self, {"eps": number(0) | NONE, "min_samples": integer(1)})
+
+    def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
+        """Finish what was begun, then take one core row after the other."""
+        if view.n_rows < 2:
+            return
+        dense: DenseRows = view.once(
+            f"truong2013 Algorithm 19 eps={self.eps} min_samples={self.min_samples}",
+            lambda: dense_rows(view.X, self.eps, self.min_samples),
+        )
+        if not len(dense.core):
+            raise ParameterError(
+                f"eps={self.eps} in DensityBorder: no row has min_samples={self.min_samples} rows within it. "
+                "Raise eps or lower min_samples."
+            )
+        selected = _selected_before(view, dense)
+        for row in selected:
+            if not view.placed[row]:
+                yield from _against(view, row, selected)
+            yield from _borders(view, row, dense)
+        core_rows = view.X[dense.core]
+        nearest = np.full(len(dense.core), np.inf)
+        is_measured = np.zeros(view.n_rows, dtype=bool)
+        while True:
+            is_explored = view.placed.copy()
+            is_explored[selected] = True
+            free = np.flatnonzero(~is_explored[dense.core])
+            if not free.size:
+                return
+            # Running minima: only rows explored since the last question are measured.
+            new = np.flatnonzero(is_explored & ~is_measured)
+            if new.size:
+                nearest = np.minimum(nearest, pairwise_distances_argmin_min(core_rows, view.X[new])[1])
+                is_measured[new] = True
+            place = free[nearest[free].argmax()] if is_explored.any() else rng.choice(free)
+            row = int(dense.core[place])
+            yield from _against(view, row, selected)
+            selected.append(row)
+            yield from _borders(view, row, dense)
+
+
+@dataclass(frozen=True)
+class DenseRows:
+    """Core rows, and the nearest border rows of each.
+
+    Attributes
+    ----------
+    core : ndarray of ints
+    border : ndarray of ints
+    borders_of : dict
+        Core row → its nearest border rows, nearest first.
+    """
+
+    core: IntArray
+    border: IntArray
+    borders_of: dict[int, list[int]]
+
+
+def dense_rows(X: Any, eps: float | None, min_samples: int) -> DenseRows:
+    """Core and border rows in the sense of DBSCAN, without listing whole neighbourhoods."""
+    n_rows = X.shape[0]
+    n_others = min(min_samples, n_rows) - 1
+    reach = nearest_neighbours(X, n_others)[0][:, -1] if n_others else np.zeros(n_rows)
+    radius = float(np.median(reach)) if eps is None else eps
+    is_core = (reach <= radius) & (min_samples <= n_rows or eps is None)
+    core, rest = np.flatnonzero(is_core), np.flatnonzero(~is_core)
+    if not core.size or not rest.size:
+        return DenseRows(core, rest[:0], {})
+    is_near = pairwise_distances_argmin_min(X[rest], X[core])[1] <= radius
+    border = rest[is_near]
+    if not border.size:
+        return DenseRows(core, border, {})
+    search = NearestNeighbors(n_neighbors=min(_BORDERS_PER_CORE, len(border))).fit(X[border])
+    found = border[search.kneighbors(X[core], return_distance=False)]
+    return DenseRows(core, border, dict(zip(core.tolist(), found.tolist(), strict=True)))
+
+
+def _selected_before(view: View, dense: DenseRows) -> list[int]:
+    """Core rows that questions were about, and one row of each neighbourhood known otherwise."""
+    is_core = np.zeros(view.n_rows, dtype=bool)
+    is_core[dense.core] = True
+    asked = {row for pair in view.asked | view.pending for row in pair if is_core[row]}
+    known = {view.knowledge.component(row) for row in asked}
+    others = {one.member for one in view.neighbourhoods if view.knowledge.component(one.member) not in known}
+    return sorted(asked | others)
+
+
+def _against(view: View, row: int, selected: list[int]) -> Generator[Pair, Any, None]:
+    """Does a row belong with any of the selected ones? Nearest first: "same" then comes early and implies the rest."""
+    others = np.array([other for other in selected if other != row], dtype=np.int64)
+    if not others.size:
+        return
+    distances = squared_distances(view.X, others, mean_row(view.X, np.array([row]))[None, :])[:, 0]
+    for other in others[np.argsort(distances, kind="stable")].tolist():
+        if view.is_open(row, other):
+            yield Pair(row, other, why="Is this a new dense group?")
+
+
+def _borders(view: View, row: int, dense: DenseRows) -> Generator[Pair, Any, None]:
+    """Does a core row reach as far as its nearest border rows?"""
+    for border in dense.borders_of.get(row, ()):
+        if view.is_open(row, border):
+            yield Pair(row, border, why="Does the group reach to here?")

@@ -1,0 +1,62 @@
+"""What follows from answers, kept up to date answer by answer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clew import Constraints
+from clew.active import DIFFERENT, SAME
+from clew.active._knowledge import Knowledge
+
+
+def knowledge(n, **prior):
+    return Knowledge(Constraints(n_samples=n, **prior).closure())
+
+
+def test_answers_join_and_separate_whole_components():
+    known = knowledge(6)
+    for first, second, answer in [(0, 1, SAME), (2, 3, SAME), (1, 2, DIFFERENT), (3, 4, SAME)]:
+        assert known.add(first, second, answer)
+    assert known.relation(0, 4) is DIFFERENT
+    assert known.relation(2, 4) is SAME
+    assert known.relation(0, 5) is None
+    assert sorted(known.rows(4).tolist()) == [2, 3, 4]
+
+
+def test_a_contradiction_changes_nothing():
+    known = knowledge(3)
+    known.add(0, 1, SAME)
+    known.add(1, 2, DIFFERENT)
+    assert not known.add(0, 2, SAME)
+    assert not known.add(0, 1, DIFFERENT)
+    assert known.relation(0, 2) is DIFFERENT and known.relation(0, 1) is SAME
+
+
+def test_prior_groups_and_classes_count():
+    known = knowledge(6, cannot_groups=[0, 0, 0, -1, -1, -1], labels=[-1, -1, -1, 4, 7, -1])
+    assert known.relation(0, 2) is DIFFERENT and known.relation(3, 4) is DIFFERENT
+    known.add(0, 5, SAME)
+    assert known.relation(5, 1) is DIFFERENT
+    assert known.open_rows(5).tolist() == [3, 4]
+
+
+def test_implied_pairs_are_counted():
+    known = knowledge(5)
+    known.add(0, 1, SAME)
+    known.add(1, 2, SAME)
+    known.add(2, 3, DIFFERENT)
+    assert known.n_implied() == 3 + 3
+
+
+def test_joining_takes_the_smaller_side():
+    """Rows are moved from the smaller to the larger side, so that a log costs its length times a logarithm."""
+    known = knowledge(4096)
+    for row in range(1, 4096):
+        known.add(row, row - 1, SAME)
+    depth = 0
+    for row in range(0, 4096, 97):
+        component, steps = int(known._prior.component_of[row]), 0
+        while known._parent.get(component, component) != component:
+            component, steps = known._parent[component], steps + 1
+        depth = max(depth, steps)
+    assert depth <= np.log2(4096)
