@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 KERNELS := $(wildcard src/clew/kernels/*.py)
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test check format bench bench-questions clean
 
 $(VENV)/ready: pyproject.toml setup.py $(KERNELS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -30,6 +30,9 @@ format: $(VENV)/ready  ## write code the way `check` wants it
 
 bench: $(VENV)/ready  ## speed, memory and quality, beside scikit-learn
 	$(BIN)/python -m benchmarks
+
+bench-questions: $(VENV)/ready  ## what questions are worth, for every strategy
+	$(BIN)/python -m benchmarks.questions
 
 clean:  ## remove everything that was built
 	rm -rf $(VENV) build dist src/*.egg-info src/clew/kernels/*.so .pytest_cache .mypy_cache .ruff_cache

@@ -1,4 +1,4 @@
-"""Vu, Labroche and Bouchon-Meunier (2012), Algorithm 1, by the definitions: sets, loops, a search for every strong path."""
+"""Vu, Labroche and Bouchon-Meunier (2012), Algorithm 1, by the definitions: sets, loops, strong paths by search."""
 
 from __future__ import annotations
 

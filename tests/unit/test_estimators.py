@@ -6,16 +6,19 @@ import doctest
 import importlib
 import inspect
 import logging
+from itertools import permutations
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 import clew.testing
 from clew import ConstrainedKMeans, Constraints, COPKMeans, PCKMeans, SeededKMeans
 from clew._registry import all_estimators, by_method_name, method_name
 from clew.evaluation import same_partition
 from clew.exceptions import ContradictoryConstraintsError
+from tests.reference.assign import priced_pairs
 
 LINE = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
 every_class = pytest.mark.parametrize("cls", all_estimators())
@@ -199,6 +202,32 @@ def test_entailed_pairs_are_priced_only_on_request():
     known = Constraints(must_link=[(0, 1), (1, 2), (3, 4)], cannot_link=[(2, 3)], n_samples=6)
     prices = [PCKMeans(1, penalty=1.0, entailed=e).fit(X, constraints=known).objective_ for e in (True, False)]
     assert prices == [6.0, 1.0]  # three rows against two, or the one given pair
+
+
+def test_stating_what_is_entailed_changes_nothing_where_it_is_priced_anyway(seed):
+    rng = np.random.default_rng(seed)
+    for turn in range(20):
+        X, y = rng.normal(size=(25, 2)), rng.integers(3, size=25)
+        known = Constraints.sample(y, 20, random_state=turn)
+        must, cannot = (list(pairs) for pairs in priced_pairs(known, 25, entailed=True))
+        model = PCKMeans(3, penalty=1.5, random_state=turn)
+        first, second = (clone(model).fit(X, constraints=c) for c in (known, Constraints(must, cannot, n_samples=25)))
+        assert (first.labels_ == second.labels_).all()
+        assert first.objective_ == second.objective_
+
+
+def test_soft_classes_name_the_clusters_that_hold_most_of_their_rows(seed):
+    rng = np.random.default_rng(seed)
+    for turn in range(20):
+        X, y = rng.normal(size=(40, 2)), rng.integers(3, size=40)
+        known = np.where(rng.random(40) < 0.4, 5 + 2 * y, -1)
+        model = PCKMeans(4, penalty=float(rng.choice([0.01, 1.0, 100.0])), random_state=turn).fit(X, constraints=known)
+        shared = {(c, k): ((known == c) & (model.labels_ == k)).sum() for c in (5, 7, 9) for k in model.cluster_labels_}
+        best = max(
+            sum(shared[c, k] for c, k in zip((5, 7, 9), p, strict=True)) for p in permutations(model.cluster_labels_, 3)
+        )
+        assert sum(shared[c, c] for c in (5, 7, 9)) == best
+        assert (model.cluster_labels_[model.transform(X).argmin(axis=1)] == model.predict(X)).all()
 
 
 def test_contradictions_have_a_price_too():

@@ -1,25 +1,50 @@
 """What to ask next: strategies, the driver that asks, simulated answers, learning curves."""
 
+from clew.active._ability_to_separate import AbilityToSeparate
 from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair, Which
+from clew.active._cluster_pairs import ClusterPairs
+from clew.active._committee import Committee
+from clew.active._dense_min_max import DenseMinMax
+from clew.active._density_border import DensityBorder
 from clew.active._explore_consolidate import ExploreConsolidate
+from clew.active._feedback import Feedback
+from clew.active._information_gain import InformationGain
+from clew.active._learning_curve import LearningCurve, learning_curve
+from clew.active._min_max import MinMax
 from clew.active._oracle import BudgetSpentError, Oracle
+from clew.active._point_uncertainty import PointUncertainty
 from clew.active._questions import Answered, Progress, Questions, Strategy
+from clew.active._random_pairs import RandomPairs
+from clew.active._super_instances import SuperInstances
 from clew.active._view import Neighbourhood, View
 
 __all__ = [
     "DIFFERENT",
     "SAME",
     "UNSURE",
+    "AbilityToSeparate",
     "Answer",
     "Answered",
     "BudgetSpentError",
+    "ClusterPairs",
+    "Committee",
+    "DenseMinMax",
+    "DensityBorder",
     "ExploreConsolidate",
+    "Feedback",
+    "InformationGain",
+    "LearningCurve",
+    "MinMax",
     "Neighbourhood",
     "Oracle",
     "Pair",
+    "PointUncertainty",
     "Progress",
     "Questions",
+    "RandomPairs",
     "Strategy",
+    "SuperInstances",
     "View",
     "Which",
+    "learning_curve",
 ]

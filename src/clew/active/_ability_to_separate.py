@@ -27,8 +27,8 @@ FloatArray = npt.NDArray[np.float64]
 # Neighbours of a row unless given: enough for shared neighbours to tell dense from sparse, and at most a third of few
 # rows, where the graph would otherwise be complete and have no gaps to ask about.
 _NEIGHBOURS, _LEAST_ROWS_PER_NEIGHBOUR = 10, 3
-# On iris, wine and seeds theta = k / 2 leaves 8 to 33 questions and 55 to 100 % of what propagates right; k / 2 + 2
-# leaves 50 and more, and 92 to 100 %.
+# Chosen on iris, wine and seeds with k = 10: theta = k / 2 runs out after 8 to 33 questions and 55 to 100 % of what
+# propagates is right; k / 2 + 2 lasts for 50 and more, and 92 to 100 % is right.
 _THETA_ABOVE_HALF = 2
 # Above this many rows (in more columns than a tree can handle) exact search takes minutes, so only the rows of the
 # nearest cells are compared.
@@ -60,7 +60,7 @@ class AbilityToSeparate:
         k. What is best depends on the data; unless given 10, or a third of the rows where that is less.
     theta : int, optional
         Weight from which on an edge is strong, from 1 to `n_neighbors`. The paper found the best values within 2 of
-        k / 2; the largest of these is used unless given: it leaves more to ask, and more of what propagates is right.
+        k / 2; the largest of these is used unless given: it leaves more to ask.
     score : {"sum", "product", "omega", "lds", "random"}, default="sum"
         Utility of a candidate: Eq. 3, the product of its two terms, either term alone, or a random choice
         ("Proposed Random").

@@ -305,8 +305,9 @@ class _Simulation:
 
 
 def _with_guesses(questions: Questions) -> Constraints:
-    """What `Questions.labels` clusters with."""
-    guesses = questions.view.imputed
+    """What is known, and the guesses that no answer has decided since."""
+    decided = questions.view.knowledge.relation
+    guesses = {pair: guess for pair, guess in questions.view.imputed.items() if decided(*pair) is None}
 
     def guessed(wanted: Answer) -> tuple[list[tuple[int, int]], list[float]]:
         chosen = [(pair, sure) for pair, (answer, sure) in guesses.items() if answer is wanted]

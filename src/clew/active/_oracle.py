@@ -59,16 +59,23 @@ class Oracle:
         if isinstance(question, Which):
             return self._which(question, errs < self.noise)
         first, second = self.y[question.first], self.y[question.second]
-        if self.y.dtype.kind in "iuf" and -1 in (first, second):
+        if self._unknown(question.first) or self._unknown(question.second):
             return UNSURE
         return self._flip(SAME if first == second else DIFFERENT, errs < self.noise)
 
     def _which(self, question: Which, errs: bool) -> Any:
         right = [one for one in question.candidates if self.y[one] == self.y[question.row]]
+        unknown = [one for one in (question.row, *question.candidates) if self._unknown(one)]
+        if question.row in unknown or (unknown and not right):
+            return UNSURE
         if errs:
-            wrong = [one for one in (*question.candidates, DIFFERENT) if one not in right]
+            others = question.candidates if not right else (*question.candidates, DIFFERENT)
+            wrong = [one for one in others if one not in right]
             return wrong[int(self._rng.integers(len(wrong)))]
         return right[0] if right else DIFFERENT
+
+    def _unknown(self, row: int) -> bool:
+        return self.y.dtype.kind in "iuf" and bool(self.y[row] == -1)
 
     @staticmethod
     def _flip(answer: Answer, errs: bool) -> Answer:

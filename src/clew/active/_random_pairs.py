@@ -58,7 +58,8 @@ def _counted_pair(view: View, rng: np.random.Generator) -> tuple[int, int] | Non
     weights = np.array([len(view.knowledge.rows(row)) * len(view.knowledge.open_rows(row)) for row in rows])
     if not weights.any():
         return None
-    for place in rng.choice(len(rows), size=_TRIES, p=weights / weights.sum()).tolist():
+    tries = _TRIES if weights.sum() > _TRIES else 0  # a short list is made faster than that
+    for place in rng.choice(len(rows), size=tries, p=weights / weights.sum()).tolist():
         one = int(rng.choice(view.knowledge.rows(rows[place])))
         two = int(rng.choice(view.knowledge.open_rows(rows[place])))
         if view.is_open(one, two):

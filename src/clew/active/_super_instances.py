@@ -22,14 +22,15 @@ IntArray = npt.NDArray[np.int64]
 
 # A larger set is split by the centres of a sample of this size: two centres need no more.
 _SAMPLE = 2_000
+# Starts of 2-means: a poor split costs questions, but the person waits for it.
+_STARTS = 3
 
 
 class SuperInstances:
     """Split the largest set of rows, then ask which of the pieces belong together.
 
     A super-instance is a set of rows that is represented by one of them. The largest one is split by 2-means; if the
-    representatives of the halves differ, the larger half is halved in turn, and so on until two are the same: the
-    set is then cut to that depth. Pieces and all other super-instances whose relation is open are compared,
+    representatives of the halves differ, the larger half is halved in turn, and so on until two are the same. Pieces and all other super-instances whose relation is open are compared,
     nearest first. Clusters are the super-instances known to be together; the number of clusters is not needed.
 
     Parameters
@@ -41,9 +42,10 @@ class SuperInstances:
     -----
     The clustering that goes with the questions is `labels`; any clusterer can use the answers as constraints instead.
     Time per question is that of 2-means on the super-instance that is split; memory is O(n) for each level of splits.
-    Departs from [1]_: a set is cut into 2^d pieces by repeated halving, which the search for d has begun, instead of
-    k-means; the search follows the larger half instead of a random one; a piece that contains the representative of
-    the set it came from keeps it, with all that is known about it; "unsure" stops the search like "same".
+    Departs from [1]_: a set is cut into the d + 1 pieces that the search for d has made instead of 2^d by k-means, which
+    took fewer questions on six data sets; the search follows the larger half instead of a random one; a piece that
+    contains the representative of the set it came from keeps it, with all that is known about it; "unsure" stops the
+    search like "same".
 
     References
     ----------
@@ -57,7 +59,7 @@ class SuperInstances:
     >>> questions = Questions([[0.0], [0.1], [5.0], [5.1]], SuperInstances())
     >>> oracle = Oracle([0, 0, 1, 1])
     >>> while (pair := questions.ask()) is not None:
-    ...     questions.tell(pair, oracle(pair))
+    ...     _ = questions.tell(pair, oracle(pair))
     >>> SuperInstances().labels(questions.view)
     array([0, 0, 1, 1])
     """
@@ -114,7 +116,7 @@ class _State:
 def _split_and_merge(view: View, seed: int, state: _State) -> Generator[Pair, Any, None]:
     """The strategy; what is known is not asked, so that a fresh start runs through to the first open question."""
     while divisible := [one for one in state.settled if one.path not in state.whole]:
-        chosen = max(divisible, key=lambda one: len(one.rows))
+        chosen = max(divisible, key=_size)
         depth = yield from _split_depth(view, seed, chosen)
         if not depth:
             state.whole.add(chosen.path)
@@ -133,15 +135,20 @@ def _split_depth(view: View, seed: int, chosen: _SuperInstance) -> Generator[Pai
         one, two = (half.representative for half in halves)
         if (yield from _relation(view, one, two, "Are these two still alike?")) is not DIFFERENT:
             return max(depth - 1, 1)
-        halves = _halves(view, seed, max(halves, key=lambda half: len(half.rows)))
+        halves = _halves(view, seed, max(halves, key=_size))
     return depth
 
 
 def _pieces(view: View, seed: int, chosen: _SuperInstance, depth: int) -> list[_SuperInstance]:
+    """The smaller halves on the way of the search, and what is left of the set at its end."""
     pieces = [chosen]
     for _ in range(depth):
-        pieces = [half for piece in pieces for half in _halves(view, seed, piece) or (piece,)]
+        pieces += sorted(_halves(view, seed, pieces.pop()), key=_size)
     return pieces
+
+
+def _size(one: _SuperInstance) -> tuple[int, str]:
+    return len(one.rows), one.path
 
 
 def _merge(view: View, state: _State) -> Generator[Pair, Any, None]:
@@ -210,7 +217,7 @@ def _halve(X: Any, seed: int, whole: _SuperInstance) -> tuple[_SuperInstance, ..
         sample = np.sort(np.random.default_rng([seed, len(rows)]).choice(rows, _SAMPLE, replace=False))
         if _all_alike(X[sample]):
             sample = rows
-    model = SeededKMeans(2, random_state=seed).fit(X[sample])
+    model = SeededKMeans(2, n_init=_STARTS, random_state=seed).fit(X[sample])
     second = model.labels_ == 1 if sample is rows else model.predict(X[rows]) == 1
     found = []
     for mark, part in (("0", rows[~second]), ("1", rows[second])):

@@ -201,11 +201,14 @@ class View:
         """Neighbourhoods a row might belong to: not known to differ, and not "unsure" or pending with any member."""
         partners = self._doubts.get(row, set()) | {sum(pair) - row for pair in self.pending if row in pair}
         doubtful = {self.knowledge.component(partner) for partner in partners}
-        return [
+        found = [
             one
             for one in self.neighbourhoods
             if self.knowledge.relation(row, one.member) is None and self.knowledge.component(one.member) not in doubtful
         ]
+        if not found:  # `unplaced` leaves out from now on a row that is known to differ from all
+            self._doubts.setdefault(int(row), set())
+        return found
 
     def nearest_neighbourhoods(self, row: int) -> list[Neighbourhood]:
         """Neighbourhoods a row might belong to, the one with the nearest centre first."""

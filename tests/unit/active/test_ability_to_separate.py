@@ -77,7 +77,7 @@ def test_one_answer_speaks_for_all_candidates_between_two_parts():
     questions.tell(pair, DIFFERENT)
     assert questions.ask() is None
     others = {tuple(key) for key in graph.candidates.tolist()} - {pair.key}
-    assert questions.view.imputed == {key: (DIFFERENT, 0.7) for key in others}
+    assert questions.view.imputed == dict.fromkeys(others, (DIFFERENT, 0.7))
     questions.undo()
     assert questions.ask().key == pair.key
     assert questions.view.imputed == {}

@@ -169,6 +169,13 @@ def test_rows_that_all_differ_beforehand_end():
     assert Questions(np.arange(5.0)[:, None], quick(), constraints=prior).ask() is None
 
 
+def test_a_row_kept_apart_from_all_neighbourhoods_ends():
+    prior = Constraints(cannot_groups=np.array([0, 0, -1]))
+    questions = Questions([[0.0], [1.0], [5.0]], quick(), constraints=prior, random_state=0)
+    assert 0 < len(ask_all(questions, Oracle([0, 1, 0]))) <= 2
+    assert questions.ask() is None
+
+
 def test_sparse_rows_and_samples_work(seed):
     X, y = blobs(seed)
     strategy = PointUncertainty(n_trees=3, forest_rows=10, max_rows=5)
