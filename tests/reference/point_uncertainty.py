@@ -1,4 +1,4 @@
-"""Xiong et al. 2014, Eq. 1 to 5, in plain loops."""
+"""The scores of Xiong et al. 2014 in plain loops."""
 
 from __future__ import annotations
 

@@ -62,14 +62,18 @@ def first_neighbourhood(
     question: Callable[[int, int], Any] = lambda row, start: Pair(row, start, why=_NEW),
 ) -> Generator[Any, Any, None]:
     """A random row and the one farthest from it, among some rows; "unsure" moves on to the next farthest."""
-    if view.neighbourhoods:
-        return
+    # The start is drawn anew for each question, so that a run that is resumed asks what one that goes on asks.
+    while not view.neighbourhoods and (found := _far_pair(view, rng, rows)) is not None:
+        yield question(*found)
+
+
+def _far_pair(view: View, rng: np.random.Generator, rows: IntArray) -> tuple[int, int] | None:
     for start in rng.permutation(rows).tolist():
-        for row in rows[np.argsort(-_distances_to(view.X, start)[rows], kind="stable")].tolist():
+        farthest_first = rows[np.argsort(-_distances_to(view.X, start)[rows], kind="stable")]
+        for row in farthest_first.tolist():
             if view.is_open(row, start):
-                yield question(row, start)
-            if view.neighbourhoods:
-                return
+                return row, start
+    return None
 
 
 def why(view: View) -> str:

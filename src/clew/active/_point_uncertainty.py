@@ -1,6 +1,6 @@
 """Place the row whose neighbourhood is least certain, per question it takes to place it.
 
-Xiong, Azimi and Fern 2014 (`xiong2014`), Algorithms 1 and 2, Eq. 1 to 5 (NPU).
+Xiong, Azimi and Fern 2014 (`xiong2014`): NPU.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class PointUncertainty:
     References
     ----------
     .. [1] S. Xiong, J. Azimi, X. Z. Fern (2014). "Active learning of constraints for semi-supervised clustering." IEEE
-       Transactions on Knowledge and Data Engineering 26(1). Algorithms 1 and 2.
+       Transactions on Knowledge and Data Engineering 26(1).
 
     Examples
     --------

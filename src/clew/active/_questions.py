@@ -346,8 +346,13 @@ class Questions:
         return found
 
     def labels(self) -> npt.NDArray[Any]:
-        """Cluster the rows with all that is known, guesses included at their confidence."""
+        """Cluster the rows with all that is known, guesses included at their confidence.
+
+        A strategy that builds clusters of its own (`SuperInstances`) gives them, unless a `clusterer` was chosen.
+        """
         view = self._view
+        if self.clusterer is None and hasattr(self.strategy, "labels"):
+            return self._remember(np.asarray(self.strategy.labels(view)))
         guesses = [
             (key, answer, sure)
             for key, (answer, sure) in view.imputed.items()
@@ -357,8 +362,9 @@ class Questions:
             [(key, sure) for key, answer, sure in guesses if answer is SAME],
             [(key, sure) for key, answer, sure in guesses if answer is DIFFERENT],
         )
-        model = self._model()
-        labels = np.asarray(model.fit(self.X, constraints=known).labels_)
+        return self._remember(np.asarray(self._model().fit(self.X, constraints=known).labels_))
+
+    def _remember(self, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
         self._fitted, self._fitted_on = labels.copy(), self._evidence()
         return labels
 

@@ -1,6 +1,6 @@
 """Split the data into small, pure sets of rows, and ask which of them belong together.
 
-Van Craenendonck, Dumancic, Van Wolputte and Blockeel 2018 (`vancraenendonck2018`), Algorithms 1 to 3 (COBRAS).
+Van Craenendonck, Dumancic, Van Wolputte and Blockeel 2018 (`vancraenendonck2018`): COBRAS.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ class SuperInstances:
     """Split the largest set of rows, then ask which of the pieces belong together.
 
     A super-instance is a set of rows that is represented by one of them. The largest one is split by 2-means; if the
-    representatives of the halves differ, the larger half is halved in turn, and so on until two are the same. Pieces and all other super-instances whose relation is open are compared,
-    nearest first. Clusters are the super-instances known to be together; the number of clusters is not needed.
+    representatives of the halves differ, the larger half is halved in turn, and so on until two are the same.
+    Pieces and all other super-instances whose relation is open are compared, nearest first. Clusters are the
+    super-instances known to be together; the number of clusters is not needed.
 
     Parameters
     ----------
@@ -42,15 +43,14 @@ class SuperInstances:
     -----
     The clustering that goes with the questions is `labels`; any clusterer can use the answers as constraints instead.
     Time per question is that of 2-means on the super-instance that is split; memory is O(n) for each level of splits.
-    Departs from [1]_: a set is cut into the d + 1 pieces that the search for d has made instead of 2^d by k-means, which
-    took fewer questions on six data sets; the search follows the larger half instead of a random one; a piece that
-    contains the representative of the set it came from keeps it, with all that is known about it; "unsure" stops the
-    search like "same".
+    Departs from [1]_: a set is cut into the d + 1 pieces that the search for d has made, not into 2^d by k-means; the
+    search follows the larger half, not a random one; a piece that contains the representative of the set it came from
+    keeps it, with all that is known about it; "unsure" stops the search like "same".
 
     References
     ----------
     .. [1] T. Van Craenendonck, S. Dumancic, E. Van Wolputte, H. Blockeel (2018). "COBRAS: interactive clustering with
-       pairwise queries." IDA. Algorithms 1 to 3.
+       pairwise queries." IDA.
 
     Examples
     --------

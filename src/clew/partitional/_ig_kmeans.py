@@ -150,7 +150,7 @@ class IGKMeans(KMeansFamily):
 
     def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         labels = super()._fit(X, constraints, weights, rng)
-        # The rounds minimise O / rho, in which a row costs its distance as in all relatives.
+        # The rounds minimise O / rho: rows that weigh rho each would round, and equal rows then never settle.
         self.objective_ *= self.rho
         self.objective_history_ *= self.rho
         return labels
