@@ -31,7 +31,7 @@ class ClusterPairs:
 
     References
     ----------
-    .. [1] V. C. Truong, R. Battiti (2013). "A survey of semi-supervised clustering algorithms: from a priori scheme to
+    .. [1] D. T. Truong, R. Battiti (2013). "A survey of semi-supervised clustering algorithms: from a priori scheme to
        interactive scheme and open issues." Section 5.2.
 
     Examples

@@ -51,7 +51,7 @@ class DenseMinMax:
     ----------
     .. [1] V.-V. Vu, N. Labroche, B. Bouchon-Meunier (2010). "Active learning for semi-supervised k-means clustering."
        ICTAI.
-    .. [2] V. C. Truong, R. Battiti (2013). "A survey of semi-supervised clustering algorithms: from a priori scheme to
+    .. [2] D. T. Truong, R. Battiti (2013). "A survey of semi-supervised clustering algorithms: from a priori scheme to
        interactive scheme and open issues." Eq. (71).
 
     Examples

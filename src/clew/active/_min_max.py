@@ -34,7 +34,7 @@ class MinMax:
     References
     ----------
     .. [1] P. K. Mallapragada, R. Jin, A. K. Jain (2008). "Active query selection for semi-supervised clustering." ICPR.
-    .. [2] V. C. Truong, R. Battiti (2013). "A survey of semi-supervised clustering algorithms: from a priori scheme to
+    .. [2] D. T. Truong, R. Battiti (2013). "A survey of semi-supervised clustering algorithms: from a priori scheme to
        interactive scheme and open issues." Eq. (69), (70).
 
     Examples

@@ -94,7 +94,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
             if not start.drawn and not anew:
                 break  # every further start would be this one
         assert best is not None
-        if self._capabilities.labels == "soft" and constraints.labels is not None:
+        if self._capabilities.labels == "soft" and self._restarts_anew() and constraints.labels is not None:
             best = _identified(best, constraints.labels, clusters)
         if not best.converged:
             warnings.warn(

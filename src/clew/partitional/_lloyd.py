@@ -35,6 +35,8 @@ _BLOCK_ENTRIES, _MOST_BLOCK_ROWS, _LEAST_BLOCK_ROWS = 65_536, 4096, 64
 _CHUNK_ROWS, _MOST_CHUNKS = 32_768, 16
 # Units of weight 0 cost next to nothing anywhere, but still prefer the nearest centre.
 _NO_WEIGHT = 1e-200
+# Progress below this share of the data's total scatter is rounding.
+_ROUNDING = 4 * np.finfo(np.float64).eps
 
 _logger = logging.getLogger(__name__)
 
@@ -83,6 +85,11 @@ class Problem:
         if self.metric == "cosine":
             return 0.0
         return float(self.square_norms @ self.weights if len(self.weights) else self.square_norms.sum())
+
+    @property
+    def scale(self) -> float:
+        """What the objective is made of: the weighted squared lengths of all rows, or their weight for cosines."""
+        return float(self.row_weights.sum()) if self.metric == "cosine" else self.constant
 
     @property
     def variances(self) -> FloatArray:
@@ -291,6 +298,9 @@ def lloyd(
                 extra={"round": n_iter + 1, "objective": history[-1], "max_iter": max_iter},
             )  # fmt: skip
             strict = changed == 0
+            # Centres that differ by rounding alone may swap rows for ever: no progress is an end, too.
+            stalled = len(history) > 1 and history[-2] - history[-1] <= _ROUNDING * problem.scale
+            moved_little = moved_little or stalled
             if strict or moved_little or n_iter == max_iter:
                 n_iter = min(n_iter + strict, max_iter)  # the round that confirms counts, as in scikit-learn
                 break
