@@ -14,14 +14,13 @@ def assign_nearest(
     labels: cython.int[::1],
     sums: cython.double[:, ::1],
     masses: cython.double[::1],
-    counts: cython.longlong[::1],
     totals: cython.double[::1],
 ):
     """Send every free row of a block to the cluster with the lowest `scores + offsets`, and add it to its sums.
 
     Reads `X` (with no columns, sums are left to the caller), `scores`, `offsets`, `weights` (empty: all 1) and
-    `free`; writes `labels` of free rows; adds to `sums`, `masses` (weight per cluster), `counts` (rows per cluster)
-    and `totals` (0: weighted score, 1: labels changed). Ties go to the lowest cluster.
+    `free`; writes `labels` of free rows; adds to `sums`, `masses` (weight per cluster) and `totals` (0: weighted
+    score, 1: labels changed). Ties go to the lowest cluster.
     """
     row: cython.Py_ssize_t
     cluster: cython.Py_ssize_t
@@ -49,7 +48,6 @@ def assign_nearest(
             if labels[row] != best:
                 labels[row] = best
                 changed += 1.0
-            counts[best] += 1
             if weighted:
                 weight = weights[row]
                 cost += weight * lowest
@@ -63,6 +61,25 @@ def assign_nearest(
                     sums[best, column] += X[row, column]
         totals[0] += cost
         totals[1] += changed
+
+
+def add_rows(
+    X: cython.const[floating][:, ::1],
+    weights: cython.const[cython.double][::1],
+    labels: cython.const[cython.int][::1],
+    sums: cython.double[:, ::1],
+    masses: cython.double[::1],
+):
+    """Add rows, times their weights, to the `sums` and `masses` of their clusters; reads the other three."""
+    row: cython.Py_ssize_t
+    column: cython.Py_ssize_t
+    cluster: cython.Py_ssize_t
+    with cython.nogil:
+        for row in range(X.shape[0]):
+            cluster = labels[row]
+            masses[cluster] += weights[row]
+            for column in range(X.shape[1]):
+                sums[cluster, column] += weights[row] * X[row, column]
 
 
 @cython.cfunc

@@ -23,7 +23,7 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from threadpoolctl import threadpool_limits
 
-from clew.kernels.assign import assign_nearest
+from clew.kernels.assign import add_rows, assign_nearest
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -193,11 +193,6 @@ class Units:
         """Whether all weights are 1."""
         return bool((self.weights == 1).all())
 
-    @cached_property
-    def sizes(self) -> IntArray:
-        """Rows per unit."""
-        return np.bincount(self.unit_of, minlength=len(self))
-
     def costs(self, problem: Problem, centers: FloatArray, order: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
         """Weighted scores of units with every centre, in blocks, in the given order."""
         directions, offsets = problem.scoring(centers)
@@ -242,17 +237,15 @@ class _Tally:
 
     sums: FloatArray
     masses: FloatArray
-    counts: IntArray
     totals: FloatArray = field(default_factory=lambda: np.zeros(2))  # score, labels changed
 
     @classmethod
     def empty(cls, n_clusters: int, n_columns: int) -> _Tally:
-        return cls(np.zeros((n_clusters, n_columns)), np.zeros(n_clusters), np.zeros(n_clusters, dtype=np.int64))
+        return cls(np.zeros((n_clusters, n_columns)), np.zeros(n_clusters))
 
     def add(self, other: _Tally) -> None:
         self.sums += other.sums
         self.masses += other.masses
-        self.counts += other.counts
         self.totals += other.totals
 
 
@@ -273,8 +266,11 @@ def lloyd(
     """
     labels = np.full(problem.n_rows, -1, dtype=np.int32)
     free = np.ones(problem.n_rows, dtype=np.uint8)
+    chunks = problem.chunks
     if units is not None:
         free[units.rows] = 0
+        chunks = [[block for block in chunk if free[block[0] : block[1]].any()] for chunk in chunks]
+        chunks = [chunk for chunk in chunks if chunk]
     unit_labels = np.full(0 if units is None else len(units), -1, dtype=np.int32)
     history: list[float] = []
     n_clusters = len(centers)
@@ -282,7 +278,7 @@ def lloyd(
     shift, n_iter, strict, moved_little = np.inf, 0, False, False
     with _one_blas_thread(problem.n_jobs), _pool(problem.n_jobs) as run:
         while True:
-            tally = _assign_free(problem, centers, free, labels, run)
+            tally = _assign_free(problem, chunks, centers, free, labels, run)
             price, changed = 0.0, tally.totals[1]
             if units is not None and policy is not None:
                 before = unit_labels.copy()
@@ -299,8 +295,7 @@ def lloyd(
             )  # fmt: skip
             strict = changed == 0
             # Centres that differ by rounding alone may swap rows for ever: no progress is an end, too.
-            stalled = len(history) > 1 and history[-2] - history[-1] <= _ROUNDING * problem.scale
-            moved_little = moved_little or stalled
+            moved_little = moved_little or _stalled(history, problem.scale)
             if strict or moved_little or n_iter == max_iter:
                 n_iter = min(n_iter + strict, max_iter)  # the round that confirms counts, as in scikit-learn
                 break
@@ -324,11 +319,15 @@ def lloyd(
     )
 
 
+def _stalled(history: list[float], scale: float) -> bool:
+    return len(history) > 1 and bool(history[-2] - history[-1] <= _ROUNDING * scale)
+
+
 def nearest(problem: Problem, centers: FloatArray) -> Labels:
     """The nearest centre of every row."""
     labels = np.full(problem.n_rows, -1, dtype=np.int32)
     with _one_blas_thread(problem.n_jobs), _pool(problem.n_jobs) as run:
-        _assign_free(problem, centers, np.ones(problem.n_rows, dtype=np.uint8), labels, run)
+        _assign_free(problem, problem.chunks, centers, np.ones(problem.n_rows, dtype=np.uint8), labels, run)
     return labels
 
 
@@ -353,6 +352,7 @@ class _pool:  # noqa: N801
 
 def _assign_free(
     problem: Problem,
+    chunks: list[list[tuple[int, int, Any]]],
     centers: FloatArray,
     free: npt.NDArray[np.uint8],
     labels: Labels,
@@ -364,16 +364,14 @@ def _assign_free(
 
     def one_chunk(blocks: list[tuple[int, int, Any]]) -> _Tally:
         tally = _Tally.empty(n_clusters, n_columns)
-        scores = np.empty((blocks[0][1] - blocks[0][0], n_clusters), dtype=problem.X.dtype)
+        scores = np.empty((max(stop - start for start, stop, _ in blocks), n_clusters), dtype=problem.X.dtype)
         for start, stop, rows in blocks:
-            if not free[start:stop].any():
-                continue
             is_sparse = sparse.issparse(rows)
             block = rows @ directions if is_sparse else np.dot(rows, directions, out=scores[: stop - start])
             weights = problem.weights[start:stop] if len(problem.weights) else problem.weights
             assign_nearest(
                 no_rows if is_sparse else rows, block, offsets, weights, free[start:stop], labels[start:stop],
-                tally.sums, tally.masses, tally.counts, tally.totals,
+                tally.sums, tally.masses, tally.totals,
             )  # fmt: skip
             if is_sparse:
                 some = np.flatnonzero(free[start:stop])
@@ -383,17 +381,18 @@ def _assign_free(
         return tally
 
     total = _Tally.empty(n_clusters, n_columns)
-    for tally in run(one_chunk, problem.chunks):
+    for tally in run(one_chunk, chunks):
         total.add(tally)
     return total
 
 
 def _add_units(tally: _Tally, units: Units, n_clusters: int, labels: Labels) -> None:
+    if not sparse.issparse(units.points):
+        add_rows(units.points, units.weights, labels, tally.sums, tally.masses)
+        return
     mixing = sparse.csr_matrix((units.weights, (labels, np.arange(len(units)))), shape=(n_clusters, len(units)))
-    sums = mixing @ units.points
-    tally.sums += sums.toarray() if sparse.issparse(sums) else sums
+    tally.sums += (mixing @ units.points).toarray()
     tally.masses += np.bincount(labels, weights=units.weights, minlength=n_clusters)
-    tally.counts += np.bincount(labels, weights=units.sizes, minlength=n_clusters).astype(np.int64)
 
 
 def _restart_empty(problem: Problem, centers: FloatArray, empty: npt.NDArray[np.bool_], labels: Labels) -> None:
