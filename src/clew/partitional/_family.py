@@ -105,7 +105,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
             )
         # The rounds add up scores in an expanded form; the result is stated from the distances themselves.
         self.inertia_ = float(row_costs(problem, best.centers, best.labels) @ problem.row_weights)
-        self.objective_ = self.inertia_ + best.price
+        self.objective_ = best.unit * (self.inertia_ + best.price)
         self.objective_history_ = np.array([*best.history[:-1], self.objective_])
         self.n_iter_ = best.n_iter
         self.cluster_centers_ = problem.restored(best.centers)

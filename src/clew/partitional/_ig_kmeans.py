@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from clew._base import Capabilities
@@ -148,13 +147,6 @@ class IGKMeans(KMeansFamily):
     def _restarts_anew(self) -> bool:
         return self.rho < 1
 
-    def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
-        labels = super()._fit(X, constraints, weights, rng)
-        # The rounds minimise O / rho: rows that weigh rho each would round, and equal rows then never settle.
-        self.objective_ *= self.rho
-        self.objective_history_ *= self.rho
-        return labels
-
     def _solve(
         self,
         problem: Problem,
@@ -178,12 +170,12 @@ def ig_kmeans(
 ) -> Solution:
     """Rows that constraints name move one at a time, in seeded random order, to where they cost least.
 
-    The objective of the solution is Eq. 72 divided by rho.
+    The rounds minimise Eq. 72 divided by rho: weighing the rows by rho instead would only add rounding.
     """
     rows, ties = similarity_ties(problem, constraints, (1 - rho) / rho)
     units = Units.contract(problem, rows, np.arange(len(rows)), len(rows))
     policy = _PricedRows(TiedAssignment(ties, len(start.centers)), rng)
-    return lloyd(problem, units, policy, start.centers, max_iter=max_iter, tol=tol)
+    return lloyd(problem, units, policy, start.centers, max_iter=max_iter, tol=tol, unit=rho)
 
 
 class _PricedRows:

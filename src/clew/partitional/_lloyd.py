@@ -224,6 +224,7 @@ class Solution(NamedTuple):
     labels: Labels
     centers: FloatArray
     price: float
+    unit: float
     objective: float
     history: list[float]
     n_iter: int
@@ -257,10 +258,12 @@ def lloyd(
     *,
     max_iter: int,
     tol: float,
+    unit: float = 1.0,
 ) -> Solution:
     """Assign, re-centre, repeat: until no label changes, the centres move less than `tol`, or `max_iter` rounds.
 
     `units` are the rows that are not free, `policy` assigns them (both None: all rows are free).
+    The objective is `unit` times the sum of inertia and price.
     `history` holds the objective after each assignment, for the centres it used. The last entry is for the returned
     labels and centres.
     """
@@ -288,14 +291,14 @@ def lloyd(
                 _add_units(tally, units, n_clusters, unit_labels)
                 labels[units.rows] = unit_labels[units.unit_of]
             inertia = problem.constant + tally.totals[0]
-            history.append(inertia + price)
+            history.append(unit * (inertia + price))
             _logger.debug(
                 "round %d: objective %g", n_iter + 1, history[-1],
                 extra={"round": n_iter + 1, "objective": history[-1], "max_iter": max_iter},
             )  # fmt: skip
             strict = changed == 0
             # Centres that differ by rounding alone may swap rows for ever: no progress is an end, too.
-            moved_little = moved_little or _stalled(history, problem.scale)
+            moved_little = moved_little or _stalled(history, unit * problem.scale)
             if strict or moved_little or n_iter == max_iter:
                 n_iter = min(n_iter + strict, max_iter)  # the round that confirms counts, as in scikit-learn
                 break
@@ -311,6 +314,7 @@ def lloyd(
         labels,
         centers,
         price,
+        unit,
         history[-1],
         history,
         n_iter,
