@@ -61,6 +61,18 @@ def test_lemma_1_a_component_that_is_together_cannot_move_cheaper_either(seed):
                 assert there >= here - 1e-8
 
 
+def test_lemma_1_holds_when_the_centres_stand_still_and_only_prices_matter(seed):
+    rng = np.random.default_rng(seed)
+    for turn in range(200):
+        y = rng.integers(3, size=8)
+        known = Constraints.sample(y, 14, noise=0.3, random_state=rng)
+        model = PCKMeans(3, penalty=1.0, entailed=False, init=np.zeros((3, 1)), random_state=turn)
+        labels = model.fit(np.zeros((8, 1)), constraints=known).labels_.tolist()
+        pairs = priced_pairs(known, 8, entailed=False)
+        moves = [[*labels[:row], cluster, *labels[row + 1 :]] for row in range(8) for cluster in range(3)]
+        assert min(broken(*pairs, moved) for moved in moves) >= broken(*pairs, labels)
+
+
 @pytest.mark.parametrize("n_init", [1, 4])
 @pytest.mark.parametrize("leftover", ["k-means++", "mean"])
 def test_section_5_4_a_weight_of_zero_is_seeded_kmeans(n_init, leftover, seed):

@@ -144,7 +144,8 @@ class TiedAssignment:
 
     def price(self, labels: Labels) -> float:
         """The price of what a labelling breaks."""
-        return self._ties.constant + price_ties(*self._arrays, self._tables, labels, self._prices) / 2
+        total = self._ties.constant + price_ties(*self._arrays, self._tables, labels, self._prices) / 2
+        return max(total, 0.0)  # where nothing is broken, attraction cancels its constant up to rounding
 
 
 def component_units(problem: Problem, closed: Closure, chosen: npt.NDArray[np.bool_]) -> tuple[Units, IntArray]:
