@@ -300,7 +300,8 @@ def lloyd(
             # Centres that differ by rounding alone may swap rows for ever: no progress is an end, too.
             moved_little = moved_little or _stalled(history, unit * problem.scale)
             if strict or moved_little or n_iter == max_iter:
-                n_iter = min(n_iter + strict, max_iter)  # the round that confirms counts, as in scikit-learn
+                # As in scikit-learn, the round that confirms counts, unless the centres had not moved before it.
+                n_iter = min(n_iter + (strict and shift > 0), max_iter)
                 break
             new = problem.means(tally.sums, tally.masses, centers)
             if (tally.masses == 0).any() and n_clusters > 1:
@@ -308,7 +309,8 @@ def lloyd(
             shift = float(((new - centers) ** 2).sum())
             centers = new
             n_iter += 1
-            moved_little = shift <= limit
+            # Tied rows may move on between centres that stand still, so a shift of 0 is no end yet.
+            moved_little = 0 < shift <= limit
     scale = problem.variance or 1.0
     return Solution(
         labels,
