@@ -154,6 +154,7 @@ class Terminal:
 def test_progress_shows_the_round_on_a_terminal(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")  # a dumb terminal has no line to rewrite
     logger = logging.getLogger("clew")
     before = (logger.level, logger.propagate, list(logger.handlers))
     with _progress.progress("PCKMeans"):
