@@ -40,6 +40,11 @@ def integer(low: int) -> Allowed:
     )
 
 
+def below_zero() -> Allowed:
+    """Negative whole numbers."""
+    return Allowed("a negative integer", lambda value: _is_a(Integral, value) and value < 0)
+
+
 def number(low: float, high: float = np.inf) -> Allowed:
     """Numbers from `low` to `high`."""
     what = f"a finite number >= {low:g}" if high == np.inf else f"a number from {low:g} to {high:g}"
@@ -111,6 +116,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool) -> A
     except ValueError as error:
         raise DataError(_reworded(str(error))) from error
     _refuse_missing(checked, names)
+    _refuse_huge(checked)
     return checked
 
 
@@ -160,6 +166,14 @@ def _refuse_missing(X: Any, names: list[str] | None) -> None:
     named = f"{column} ({names[column]!r})" if names else str(column)
     what = "NaN" if np.isnan(value) else "infinity (inf)"
     raise DataError(f"X contains {what} at row {row}, column {named}. Fill it in, or drop the row.")
+
+
+def _refuse_huge(X: Any) -> None:
+    """Values whose squares do not fit a float any more: distances would be infinite."""
+    values = X.data if sparse.issparse(X) else X
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+    if largest > np.sqrt(np.finfo(X.dtype).max / max(X.shape[1], 1)) / 4:
+        raise DataError(f"X holds {largest:.3g}: its square is too large for {X.dtype} numbers. Scale X.")
 
 
 def check_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:

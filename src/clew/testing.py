@@ -24,19 +24,13 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
     >>> from clew.testing import expected_failed_checks
     >>> sorted(expected_failed_checks(SeededKMeans(random_state=0)))
     ['check_sample_weight_equivalence_on_dense_data', 'check_sample_weight_equivalence_on_sparse_data']
-    >>> expected_failed_checks(SeededKMeans(leftover="mean"))
+    >>> expected_failed_checks(SeededKMeans(2, init=[[0.0], [1.0]]))
     {}
     """
-    if not (estimator._capabilities.sample_weight and _starts_at_drawn_rows(estimator)):
+    if not (estimator._capabilities.sample_weight and isinstance(estimator.get_params(deep=False).get("init"), str)):
         return {}
     reason = (
-        "the start is drawn from the rows, so a row of weight 2 and the same row twice in another place see different "
-        "draws; sklearn.cluster.KMeans fails it too"
+        "the start is drawn, and draws for rows of weight 2 and for the same rows twice are not the same; "
+        "sklearn.cluster.KMeans fails it too"
     )
     return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
-
-
-def _starts_at_drawn_rows(estimator: Any) -> bool:
-    params = estimator.get_params(deep=False)
-    init, leftover = params.get("init"), params.get("leftover")
-    return isinstance(init, str) and "k-means++" in (init, leftover if init == "neighbourhoods" else None)

@@ -58,6 +58,12 @@ def assert_same_params(first, second):
     assert all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
 
+def one_start(estimator):
+    """Several starts that end alike differ by rounding, and which of them is kept may differ between forms of data."""
+    if "n_init" in estimator.get_params():
+        estimator.set_params(n_init=1)
+
+
 def read_only(X):
     X = X.copy()
     X.flags.writeable = False
@@ -265,18 +271,16 @@ def the_objective_never_rises(estimator, case, tmp_path):
 
 @law(lambda can: can.sparse)
 def csr_is_like_dense(estimator, case, tmp_path):
-    dense, from_csr = (
-        fit(estimator, case),
-        clone(estimator).fit(sparse.csr_matrix(case.X), constraints=case.constraints),
-    )
-    assert from_csr.labels_.shape == dense.labels_.shape
-    other_forms = (sparse.csr_array(case.X), sparse.csc_matrix(case.X), sparse.coo_matrix(case.X))
-    for X in other_forms:
-        assert (clone(estimator).fit(X, constraints=case.constraints).labels_ == from_csr.labels_).all()
+    one_start(estimator)
+    dense = fit(estimator, case)
+    forms = (sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix, sparse.coo_matrix)
+    models = [clone(estimator).fit(form(case.X), constraints=case.constraints) for form in forms]
+    for model in models:
+        assert_same_state(model, models[0])
+    assert models[0].labels_.shape == dense.labels_.shape
     if case.generic:
-        # Starts that end alike differ by rounding only, so another one may be kept: the clusters are numbered anew.
-        assert same_partition(from_csr.labels_, dense.labels_)
-        assert from_csr.objective_ == pytest.approx(dense.objective_)
+        assert same_partition(models[0].labels_, dense.labels_)
+        assert models[0].objective_ == pytest.approx(dense.objective_)
 
 
 @law(lambda can: can.sample_weight)
@@ -319,6 +323,7 @@ def distances_to_centres_have_a_column_each(estimator, case, tmp_path):
 
 @law()
 def float32_stays_float32(estimator, case, tmp_path):
+    one_start(estimator)
     X = case.X.astype(np.float32)
     model = clone(estimator).fit(X, constraints=case.constraints)
     same = clone(estimator).fit(X.astype(np.float64), constraints=case.constraints)

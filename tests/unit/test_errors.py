@@ -236,7 +236,7 @@ def test_too_few_clusters_are_refused_with_the_rows(cls):
 @every_class
 def test_more_classes_than_clusters(cls):
     sentence = "labels name 3 classes, but n_clusters=2. Raise n_clusters."
-    assert_refused(cls(2), ParameterError, sentence, constraints=[0, 1, 2, -1, -1])
+    assert_refused(cls(2), InfeasibleConstraintsError, sentence, constraints=[0, 1, 2, -1, -1])
 
 
 def test_the_search_says_when_it_gives_up():

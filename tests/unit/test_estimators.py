@@ -221,6 +221,7 @@ def test_soft_classes_name_the_clusters_that_hold_most_of_their_rows(seed):
     for turn in range(20):
         X, y = rng.normal(size=(40, 2)), rng.integers(3, size=40)
         known = np.where(rng.random(40) < 0.4, 5 + 2 * y, -1)
+        known[:3] = [5, 7, 9]
         model = PCKMeans(4, penalty=float(rng.choice([0.01, 1.0, 100.0])), random_state=turn).fit(X, constraints=known)
         shared = {(c, k): ((known == c) & (model.labels_ == k)).sum() for c in (5, 7, 9) for k in model.cluster_labels_}
         best = max(

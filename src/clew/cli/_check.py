@@ -13,6 +13,7 @@ from clew import Constraints
 from clew.cli import _exits, _render
 from clew.constraints import read_records
 from clew.datasets import read_table
+from clew.exceptions import ParameterError
 
 # Contradictions told before the rest is only mentioned.
 MOST_CONFLICTS = 10
@@ -33,6 +34,8 @@ def run(answers: Path, n_clusters: int, data: Path | None, id_column: str | None
 
 def _read(answers: Path, data: Path | None, id_column: str | None) -> Constraints:
     if data is None:
+        if id_column is not None:
+            raise ParameterError("--id names a column of the data: give the data with --data.")
         return Constraints.from_file(answers, ids=read_records(answers).ids())
     table = read_table(data, text=[id_column] if id_column else [])
     ids = None if id_column is None else table.ids(id_column)
@@ -62,7 +65,7 @@ def verdict(constraints: Constraints, n_clusters: int) -> dict[str, Any]:
         }
     result["status"] = found.status
     if found.labels is not None:
-        result["witness_sizes"] = np.sort(np.bincount(found.labels, minlength=n_clusters))[::-1]
+        result["witness_sizes"] = np.sort(np.bincount(found.labels))[::-1]
     if found.rows is not None:
         result["proof"] = [name(row) for row in found.rows]
     return result | _implied(constraints)

@@ -164,7 +164,7 @@ def known_labels(table: Table, name: str) -> tuple[NDArray[np.int64], list[str]]
     classes = sorted(set(words) - {""})
     if not classes:
         raise ParameterError(f'Column "{name}" of {table.source} holds no class: each cell is empty or -1.')
-    if all(word.isdecimal() for word in classes):
+    if all(word.isdecimal() and int(word) < 2**63 for word in classes):
         return np.array([int(word or -1) for word in words], dtype=np.int64), []
     code_of = {word: code for code, word in enumerate(classes)} | {"": -1}
     return np.array([code_of[word] for word in words], dtype=np.int64), classes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,7 @@ BAD_INPUT = 2
 WORK_LIMIT = 3
 BUG = 70
 INTERRUPTED = 130
+BROKEN_PIPE = 141
 
 P = ParamSpec("P")
 
@@ -53,7 +55,9 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
             except WorkLimitError as error:
                 raise _failure(error, WORK_LIMIT) from None
             except BrokenPipeError:
-                raise
+                # Whoever read has had enough; Python would complain once more when it closes stdout.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                raise typer.Exit(BROKEN_PIPE) from None
             except (ClewError, MissingExtraError, OSError) as error:
                 raise _failure(error, BAD_INPUT) from None
             except MemoryError as error:

@@ -37,15 +37,15 @@ def as_integers(values: Any, name: str) -> IntArray:
     if array.size == 0:
         return array.astype(np.int64)
     if array.dtype == bool or array.dtype.kind not in "iuf":
-        first = array.ravel()[0]
-        first = first.item() if isinstance(first, np.generic) else first
+        odd = [item for item in array.ravel().tolist() if not isinstance(item, int) or isinstance(item, bool)]
+        first = odd[0] if odd else array.ravel().tolist()[0]
         raise ConstraintError(
             f"{name} holds {first!r}: expected whole numbers. Translate ids to row positions, or pass ids= "
             "to Constraints.of."
         )
     with np.errstate(invalid="ignore"):
-        whole = array.astype(np.int64)  # NaN and infinity become numbers that differ from them
-    if array.dtype.kind == "f" and not np.array_equal(whole, array):
+        whole = array.astype(np.int64)  # NaN, infinity and what needs more than 64 bits become numbers that differ
+    if array.dtype.kind in "fu" and not np.array_equal(whole, array):
         place = np.argwhere(whole != array)[0]
         raise ConstraintError(f"{name}{place.tolist()} is {array[tuple(place)]}: expected whole numbers.")
     return whole
@@ -55,8 +55,12 @@ def as_rows_together(values: Any, name: str, width: int) -> IntArray:
     """Pairs (width 2) or triplets (width 3) of distinct rows, still unchecked against the number of rows."""
     if values is None:
         values = ()
-    if not hasattr(values, "__len__") or isinstance(values, set | frozenset):
-        values = sorted(values) if isinstance(values, set | frozenset) else list(values)
+    if isinstance(values, set | frozenset):
+        values = sorted(values)
+    elif not hasattr(values, "__len__"):
+        if not hasattr(values, "__iter__"):
+            raise ConstraintError(f"{name} is {values!r}: expected a list of {width} row numbers each.")
+        values = list(values)
     array = as_integers(values, name)
     if array.size == 0:
         return np.empty((0, width), dtype=np.int64)

@@ -30,18 +30,21 @@ class Conflict:
         Rows from the first to the second; neighbours in it are must-linked (or share a must-group or a class).
     names : tuple
         The chain in the user's ids, or row numbers where there are none.
+    joined_by : str
+        What the links of the chain may come from.
     """
 
     rows: tuple[int, int]
     source: str
     chain: tuple[int, ...]
     names: tuple[Any, ...]
+    joined_by: str = "must_link joins"
 
     def __str__(self) -> str:
         verb = "separates" if self.source.startswith("cannot_link") else "separate"
         chain = "-".join(str(name) for name in self.names)
         return (
-            f"{self.source} {verb} rows {self.names[0]} and {self.names[-1]}; must_link joins them ({chain}). "
+            f"{self.source} {verb} rows {self.names[0]} and {self.names[-1]}; {self.joined_by} them ({chain}). "
             "Remove one, or use a soft method."
         )
 
@@ -52,13 +55,17 @@ def find_conflicts(constraints: Constraints, limit: int | None = None) -> list[C
     if not closed.contradictory:
         return []
     search = _ChainSearch(constraints)
+    kinds = [("must_link", len(constraints.must_link) > 0), ("must_groups", constraints.must_groups is not None),
+             ("labels", constraints.labels is not None)]  # fmt: skip
+    there = [name for name, used in kinds if used]
+    joined_by = f"{there[0]} joins" if there == ["must_link"] else f"{' and '.join(there)} join"
     found: list[Conflict] = []
     for first, second, source in _apart_in_one_component(constraints, closed.component_of):
         if limit is not None and len(found) == limit:
             break
         chain = search.chain(first, second)
         names = tuple(constraints.describe_row(row) for row in chain)
-        found.append(Conflict((first, second), source, chain, names))
+        found.append(Conflict((first, second), source, chain, names, joined_by))
     return found
 
 

@@ -19,7 +19,7 @@ from clew.constraints._geometry import pairs_closer_than, pairs_farther_than
 from clew.constraints._inputs import arguments_from
 from clew.constraints._records import records_of, row_lookup
 from clew.constraints._sampling import sample_pairs
-from clew.exceptions import ConstraintError, ContradictoryConstraintsError
+from clew.exceptions import ConstraintError, ContradictoryConstraintsError, ParameterError
 from clew.solvers.coloring import WORK_LIMIT
 
 
@@ -216,6 +216,9 @@ class Constraints:
         """
         if isinstance(random_state, np.random.RandomState):
             random_state = int(random_state.randint(2**31 - 1))
+        is_seed = isinstance(random_state, int | np.integer) and random_state >= 0
+        if not (random_state is None or is_seed or isinstance(random_state, np.random.Generator)):
+            raise ParameterError(f"random_state={random_state!r} in sample: expected an integer >= 0, or a generator.")
         pairs, same = sample_pairs(y, n, balance, noise, np.random.default_rng(random_state))
         return cls(must_link=pairs[same], cannot_link=pairs[~same], n_samples=len(y))
 
@@ -281,6 +284,8 @@ class Constraints:
     def restrict(self, rows: Any) -> Constraints:
         """Constraints among some rows, numbered in their order; what dropped rows entailed is kept.
 
+        Classes and cannot-groups of dropped rows pass on through certain must-links only (confidence 1); pairs pass on
+        through all, at the confidence of the weakest link.
         `rows` is anything that indexes an array: positions, a mask, a slice. A row named twice is must-linked to its
         copy.
         """
@@ -350,6 +355,10 @@ class Constraints:
             cannot_link=self.cannot_link[cannot],
             cannot_link_confidence=self.cannot_link_confidence[cannot],
         )
+
+    def without_cannot_links(self) -> Constraints:
+        """Labels and must-links alone."""
+        return self._replace(cannot_link=(), cannot_link_confidence=None, cannot_groups=None)
 
     # -- what follows ----------------------------------------------------------------------------------------------
 

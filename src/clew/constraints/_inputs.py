@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
 
-from clew.constraints._arrays import IntArray, as_rows_together
+from clew.constraints._arrays import IntArray, as_integers, as_rows_together
 from clew.constraints._files import read_records
 from clew.constraints._records import Records, arguments_of, key_of, row_lookup
 from clew.exceptions import ConstraintError
@@ -59,9 +59,12 @@ def arguments_from(given: Any, n_samples: int | None, ids: Any) -> dict[str, Any
         given = series.to_numpy()
     if isinstance(given, tuple) and len(given) == 2 and np.ndim(given[1]) == 1 and _looks_like_pairs(given[0]):
         return _from_pairs_and_answers(given[0], given[1], n_samples, ids)
+    if _ndim(given) == 1 and len(given) == 0:
+        return {"ids": ids}
     if _ndim(given) == 1:
         return {"labels": given, "ids": ids}
-    raise ConstraintError(f"constraints of type {type(given).__name__} cannot be read. Pass {_FORMS}.")
+    hint = " A bare list of pairs does not say which kind they are." if _looks_like_pairs(given) else ""
+    raise ConstraintError(f"constraints of type {type(given).__name__} cannot be read.{hint} Pass {_FORMS}.")
 
 
 def _cells(column: nw.Series[Any]) -> list[Any]:
@@ -94,6 +97,8 @@ def _from_dict(given: Mapping[Any, Any], ids: Any) -> dict[str, Any]:
     lookup = None if ids is None else row_lookup(ids)
     for name, width in (("must_link", 2), ("cannot_link", 2), ("triplets", 3)):
         if sparse.issparse(arguments.get(name)):
+            if arguments[name].shape[0] != arguments[name].shape[1]:
+                raise ConstraintError(f"{name} has shape {arguments[name].shape}: expected rows x rows, or pairs.")
             upper = sparse.triu(abs(arguments[name]) + abs(arguments[name]).T, k=1).tocoo()
             arguments[name] = np.column_stack([upper.row, upper.col])
         elif lookup is not None and name in arguments:
@@ -108,13 +113,17 @@ def _from_dict(given: Mapping[Any, Any], ids: Any) -> dict[str, Any]:
             raise ConstraintError(
                 f"'fixed' has shape {np.shape(fixed)}, the labels {np.shape(arguments['labels'])}. Give one per row."
             )
-        arguments["labels"] = np.where(np.asarray(fixed, dtype=bool), arguments["labels"], -1)
+        arguments["labels"] = np.where(np.asarray(fixed, dtype=bool), as_integers(arguments["labels"], "labels"), -1)
     if unlabelled is not None:
-        names = np.asarray(arguments["labels"], dtype=object).astype(str)
-        known = names != str(unlabelled)
-        codes = np.full(len(names), -1, dtype=np.int64)
-        codes[known] = np.unique(names[known], return_inverse=True)[1]
-        arguments["labels"] = codes
+        given_labels = np.asarray(arguments["labels"])
+        if given_labels.dtype.kind in "iu":
+            arguments["labels"] = np.where(given_labels == unlabelled, -1, given_labels)
+        else:
+            names = given_labels.astype(object).astype(str)
+            known = names != str(unlabelled)
+            codes = np.full(len(names), -1, dtype=np.int64)
+            codes[known] = np.unique(names[known], return_inverse=True)[1]
+            arguments["labels"] = codes
     return {**arguments, "ids": ids}
 
 

@@ -19,6 +19,9 @@ from clew.constraints._closure import component_numbers, must_links
 if TYPE_CHECKING:
     from clew.constraints._constraints import Constraints
 
+# Up to this many rows, an inherited group is written out as pairs with the row that inherits it.
+_SMALL_GROUP = 32
+
 
 def restricted(constraints: Constraints, rows: IntArray) -> dict[str, Any]:
     """Arguments of the `Constraints` about `rows` alone; a row named twice is must-linked to its copy."""
@@ -51,14 +54,15 @@ def restricted(constraints: Constraints, rows: IntArray) -> dict[str, Any]:
     reached = np.where(strong.of[ends] >= 0, strong.of[ends], weak.of[ends])
     doubt = np.where(strong.of[ends] >= 0, 1.0, weakest[weak.component_of[ends]]).min(axis=1, initial=1.0)
     cannot_link, cannot_confidence = _usable(reached, np.minimum(constraints.cannot_link_confidence, doubt))
+    cannot_groups, more_apart = _restricted_cannot_groups(constraints, rows, copies, place, strong)
     return {
         "must_link": np.concatenate(links),
         "must_link_confidence": np.concatenate(confidences),
-        "cannot_link": cannot_link,
-        "cannot_link_confidence": cannot_confidence,
+        "cannot_link": np.concatenate([cannot_link, more_apart]),
+        "cannot_link_confidence": np.concatenate([cannot_confidence, np.ones(len(more_apart))]),
         "labels": labels,
         "must_groups": must_groups,
-        "cannot_groups": _restricted_cannot_groups(constraints, rows, copies, place, strong),
+        "cannot_groups": cannot_groups,
         "soft_groups": None if constraints.soft_groups is None else constraints.soft_groups[rows],
         "triplets": _usable(strong.of[constraints.triplets], np.ones(len(constraints.triplets)))[0],
         "n_samples": n_kept,
@@ -104,36 +108,54 @@ def _restricted_labels(labels: IntArray | None, rows: IntArray, strong: _StandIn
 
 def _restricted_cannot_groups(
     constraints: Constraints, rows: IntArray, copies: IntArray, place: IntArray, strong: _StandIns
-) -> npt.NDArray[np.int64] | None:
-    """Groups of the kept rows; a kept row takes over the groups of the dropped ones it is joined to.
+) -> tuple[npt.NDArray[np.int64] | None, IntArray]:
+    """Groups of the kept rows, and cannot-links; a kept row takes over the groups of dropped rows it is joined to.
 
-    A row may come to be in several groups; each group then goes whole into the first column where none of its rows has
-    one yet.
+    A row that comes to be in several groups keeps one in its column. Of the others, small ones become cannot-links
+    between the row and the group, large ones a further column each time their rows are taken already.
     """
-    if constraints.cannot_groups is None:
-        return None
-    columns = []
+    columns: list[IntArray] = []
+    links = [np.empty((0, 2), dtype=np.int64)]
     for column in group_columns(constraints.cannot_groups):
         kept = column[rows]
         kept[copies] = -1  # a row and its copy are one thing, not two of a group
-        own = np.flatnonzero(kept >= 0)
         heirs = np.flatnonzero((place < 0) & (column >= 0) & (strong.of >= 0))
-        members = np.concatenate(
-            [np.column_stack([kept[own], own]), np.column_stack([column[heirs], strong.of[heirs]])]
-        )
-        members = np.unique(members, axis=0)
-        several = np.bincount(members[:, 1], minlength=len(rows))[members[:, 1]] > 1
-        crowded = np.isin(members[:, 0], members[several, 0])
-        first = np.full(len(rows), -1, dtype=np.int64)
-        first[members[~crowded, 1]] = members[~crowded, 0]
-        further = [first]
-        rest = members[crowded]
+        inherited = np.unique(np.column_stack([column[heirs], strong.of[heirs]]), axis=0)
+        inherited = inherited[kept[inherited[:, 1]] != inherited[:, 0]]
+        first_of_row = np.zeros(len(inherited), dtype=bool)
+        first_of_row[np.unique(inherited[:, 1], return_index=True)[1]] = True
+        taken = first_of_row & (kept[inherited[:, 1]] < 0)
+        kept[inherited[taken, 1]] = inherited[taken, 0]
+        columns.append(kept)
+        further: list[IntArray] = []
+        rest = inherited[~taken]
+        pointers, members = _by_group(kept)
         for start, stop in pairwise([*np.flatnonzero(np.diff(rest[:, 0], prepend=-1)).tolist(), len(rest)]):
-            group, those = rest[start, 0], rest[start:stop, 1]
-            home = next((one for one in further if (one[those] < 0).all()), None)
+            group, those = int(rest[start, 0]), rest[start:stop, 1]
+            own = members[pointers[group][0] : pointers[group][1]] if group in pointers else those[:0]
+            if len(own) + len(those) <= _SMALL_GROUP:
+                everyone = np.concatenate([those, own])
+                first, second = np.triu_indices(len(everyone), k=1)
+                among = first < len(those)  # pairs of two that keep the group are said by their column
+                links.append(np.column_stack([everyone[first[among]], everyone[second[among]]]))
+                continue
+            everyone = np.concatenate([those, own])
+            home = next((one for one in further if (one[everyone] < 0).all()), None)
             if home is None:
                 home = np.full(len(rows), -1, dtype=np.int64)
                 further.append(home)
-            home[those] = group
+            home[everyone] = group
         columns += further
-    return columns[0] if len(columns) == 1 else np.column_stack(columns)
+    groups = None if not columns else columns[0] if len(columns) == 1 else np.column_stack(columns)
+    return groups, np.concatenate(links)
+
+
+def _by_group(groups: IntArray) -> tuple[dict[int, tuple[int, int]], IntArray]:
+    """Rows by group: where each group starts and stops in the list of rows, and that list."""
+    rows = np.flatnonzero(groups >= 0)
+    rows = rows[np.argsort(groups[rows], kind="stable")]
+    values, starts, counts = np.unique(groups[rows], return_index=True, return_counts=True)
+    return {
+        value: (start, start + count)
+        for value, start, count in zip(values.tolist(), starts.tolist(), counts.tolist(), strict=True)
+    }, rows

@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import cosine_distances, euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
 from clew._base import WeightedClusterer
-from clew._validation import NONE, RANDOM_STATE, Allowed, array_like, check_rows, integer, number, words
+from clew._validation import NONE, RANDOM_STATE, Allowed, array_like, below_zero, check_rows, integer, number, words
 from clew.constraints import Closure, Constraints
 from clew.partitional._lloyd import FloatArray, IntArray, Problem, Solution, nearest, row_costs
 from clew.partitional._seeding import Start, cluster_labels, initial_centers
@@ -28,7 +28,7 @@ COMMON_PARAMETERS: dict[str, Allowed] = {
     "tol": number(0),
     "metric": words("euclidean", "cosine"),
     "random_state": RANDOM_STATE,
-    "n_jobs": integer(-64) | NONE,
+    "n_jobs": integer(1) | below_zero() | NONE,
 }
 
 

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from clew.constraints import Closure
-from clew.exceptions import ParameterError
+from clew.exceptions import InfeasibleConstraintsError, ParameterError
 from clew.partitional._lloyd import FloatArray, IntArray, Problem, Units, unit_rows
 
 # Spread of the centres that start near the global mean, in standard deviations of the columns.
@@ -32,7 +32,10 @@ def cluster_labels(closed: Closure, n_clusters: int) -> IntArray:
     """The label of each cluster: known classes keep their numbers, the other clusters get the lowest free ones."""
     classes = np.unique(closed.labels[closed.labels >= 0])
     if len(classes) > n_clusters:
-        raise ParameterError(f"labels name {len(classes)} classes, but n_clusters={n_clusters}. Raise n_clusters.")
+        raise InfeasibleConstraintsError(
+            f"labels name {len(classes)} classes, but n_clusters={n_clusters}. Raise n_clusters.",
+            np.sort(closed.first_row[[int(np.flatnonzero(closed.labels == one)[0]) for one in classes]]),
+        )
     if len(classes) == 0 or classes[-1] < n_clusters:
         return np.arange(n_clusters)
     free = np.setdiff1d(np.arange(n_clusters + len(classes)), classes)
@@ -151,7 +154,10 @@ def _component_means(problem: Problem, closed: Closure, components: IntArray) ->
 
 
 def _given_centers(problem: Problem, init: Any, n_clusters: int) -> FloatArray:
-    centers = np.array(init, dtype=np.float64)
+    try:
+        centers = np.array(init.toarray() if sparse.issparse(init) else init, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError("init holds something that is no number. Give one row of numbers per cluster.") from None
     if centers.shape != (n_clusters, problem.X.shape[1]):
         raise ParameterError(
             f"init has shape {centers.shape}: expected (n_clusters, n_features) = {(n_clusters, problem.X.shape[1])}."

@@ -125,6 +125,7 @@ def color(
     if fixed is None:
         fixed = np.full(graph.n_vertices, -1, dtype=np.int32)
     if preference is None:
+        n_colors = min(n_colors, max(graph.n_vertices, int(fixed.max(initial=0)) + 1))  # more are never needed
         preference = np.arange(n_colors, dtype=np.int32)[None, :]
     clique_sizes = np.diff(graph.member_ptr)
     if clique_sizes.max(initial=0) > n_colors:
