@@ -96,10 +96,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """The constraints this method works with; a hard method refuses contradictory ones."""
         if hasattr(self, "min_confidence"):
             constraints = constraints.at_least(self.min_confidence)
-        if self._capabilities.cannot_link == "hard":
+        if self._capabilities.must_link == "hard":
             constraints.require_consistent()
-        elif self._capabilities.must_link == "hard":
-            constraints.without_cannot_links().require_consistent()
         return constraints
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -45,7 +45,8 @@ def test_sentences_are_in_the_users_ids(knowledge, sentence):
     (conflict,) = constraints.conflicts()
     assert conflict.rows == (0, 2)
     assert conflict.names == ("ann", "bob", "cid")
-    assert str(conflict).startswith(sentence + "must_link joins them (ann-bob-cid). ")
+    joined_by = "must_link and labels join" if "labels" in knowledge else "must_link joins"
+    assert str(conflict).startswith(f"{sentence}{joined_by} them (ann-bob-cid). ")
 
 
 def test_names_are_plain_numbers_where_ids_are_numbers():

@@ -214,7 +214,9 @@ def test_paths(tmp_path, form):
     ("given", "message"),
     [
         pytest.param(3, r"constraints of type int cannot be read\. Pass a Constraints, labels", id="number"),
-        pytest.param([(0, 1)], r"constraints of type list cannot be read\. Pass ", id="bare-pairs"),
+        pytest.param(
+            [(0, 1)], r"constraints of type list cannot be read\. A bare list of pairs does not say", id="bare-pairs"
+        ),
         pytest.param(np.zeros((3, 3)), r"constraints of type ndarray cannot be read", id="dense-matrix"),
         pytest.param([[0], [1, 2]], r"constraints of type list cannot be read", id="ragged"),
         pytest.param({"must-link": []}, r"constraints has the key 'must-link': expected must_link", id="key"),

@@ -18,6 +18,7 @@ from clew import ConstrainedKMeans, Constraints, COPKMeans, PCKMeans, SeededKMea
 from clew._registry import all_estimators, by_method_name, method_name
 from clew.evaluation import same_partition
 from clew.exceptions import ContradictoryConstraintsError
+from clew.partitional import _pck_means
 from tests.reference.assign import priced_pairs
 
 LINE = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
@@ -186,6 +187,19 @@ def test_a_row_goes_where_it_pays_least():
     dear = PCKMeans(penalty=1e6, **start).fit(LINE, constraints=known)
     assert dear.violated_must_link_.shape == (0, 2)
     assert dear.objective_ == pytest.approx(dear.inertia_)
+
+
+def test_no_labelling_is_searched_for_when_the_first_pass_breaks_nothing(monkeypatch, seed):
+    """Prices that cancel leave rounding behind, which is no price."""
+    rng = np.random.default_rng(seed)
+    X = np.repeat([[0.0, 0.0], [50.0, 0.0]], 20, axis=0) + rng.normal(size=(40, 2))
+    known = Constraints(must_groups=2 * np.repeat([0, 1], 20) + rng.integers(2, size=40))
+    searches = []
+    monkeypatch.setattr(_pck_means, "hard_policy", lambda *given: searches.append(given))
+    for penalty in rng.uniform(0, 9000, size=30):
+        model = PCKMeans(2, penalty=penalty, n_init=1, random_state=seed).fit(X, constraints=known)
+        assert same_partition(model.labels_, np.repeat([0, 1], 20))
+    assert searches == []
 
 
 def test_confidence_scales_the_price():

@@ -21,7 +21,7 @@ every_class = pytest.mark.parametrize("cls", [cls for cls in all_estimators() if
 def data(seed):
     rng = np.random.default_rng(seed)
     y = np.resize([0, 1, 2], 60)
-    X = np.array([[0, 0], [6, 0], [0, 6]])[y] + rng.normal(size=(60, 2))
+    X = np.array([[9, 0], [0, 9], [-7, -7]])[y] + rng.normal(size=(60, 2))
     return X, y, Constraints.sample(y, 40, balance=0.5, random_state=seed)
 
 

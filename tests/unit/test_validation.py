@@ -165,8 +165,10 @@ def test_missing_values_are_refused_with_their_place(X, message):
     assert str(caught.value) == message
 
 
-def test_values_whose_sum_overflows_are_fine():
-    assert checked([[1e308, 1e308], [1e308, 1.0]]).shape == (2, 2)
+def test_values_whose_squares_overflow():
+    assert checked([[1e150, 1e150], [1e150, 1.0]]).shape == (2, 2)
+    with pytest.raises(DataError, match=r"X holds 1e\+308: its square is too large for float64 numbers\. Scale X\."):
+        checked([[1e308, 1e308], [1e308, 1.0]])
 
 
 @pytest.mark.parametrize(

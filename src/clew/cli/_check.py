@@ -65,7 +65,9 @@ def verdict(constraints: Constraints, n_clusters: int) -> dict[str, Any]:
         }
     result["status"] = found.status
     if found.labels is not None:
-        result["witness_sizes"] = np.sort(np.bincount(found.labels))[::-1]
+        result["witness_sizes"] = np.sort(
+            np.bincount(found.labels, minlength=min(n_clusters, len(constraints) + 1000))
+        )[::-1]
     if found.rows is not None:
         result["proof"] = [name(row) for row in found.rows]
     return result | _implied(constraints)

@@ -356,10 +356,6 @@ class Constraints:
             cannot_link_confidence=self.cannot_link_confidence[cannot],
         )
 
-    def without_cannot_links(self) -> Constraints:
-        """Labels and must-links alone."""
-        return self._replace(cannot_link=(), cannot_link_confidence=None, cannot_groups=None)
-
     # -- what follows ----------------------------------------------------------------------------------------------
 
     @cached_property

@@ -68,7 +68,8 @@ class ConstrainedKMeans(KMeansFamily):
 
     Notes
     -----
-    Constraints: labels and must-links hard; cannot-links choose seeds and are then only reported. Labels for some of
+    Constraints: labels and must-links hard; cannot-links choose seeds and are then only reported, but one that
+    contradicts the must-links is refused. Labels for some of
     the clusters are enough. Minimises, under these,
 
     .. math:: J = \sum_i \lVert x_i - c_{z_i} \rVert^2
