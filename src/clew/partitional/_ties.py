@@ -7,7 +7,7 @@ so memory stays linear. A *profile* lists the sets that a unit heeds; units of o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,7 @@ class Ties:
     group_ptr: IntArray
     groups: IntArray
     constant: float = 0.0  # what attraction costs when nobody is together
+    penalty: float = 1.0  # the unit of all these prices; certain pairs are whole numbers of it, so that sums are exact
 
     @classmethod
     def build(
@@ -86,11 +87,12 @@ class TiedAssignment:
     def __init__(self, ties: Ties, n_clusters: int) -> None:
         large = np.diff(ties.member_ptr) > n_clusters
         self._ties = ties
-        self._arrays = (
-            ties.profile_of, ties.profile_ptr, ties.profile_set, ties.profile_price, ties.partner_ptr, ties.partners,
-            ties.partner_price, ties.member_ptr, ties.members, ties.group_ptr, ties.groups,
-            np.where(large, np.cumsum(large) - 1, -1),
-        )  # fmt: skip
+        rest = (ties.member_ptr, ties.members, ties.group_ptr, ties.groups, np.where(large, np.cumsum(large) - 1, -1))
+        profiles = (ties.profile_of, ties.profile_ptr, ties.profile_set)
+        partners = (ties.partner_ptr, ties.partners)
+        self._units = (*profiles, ties.profile_price, *partners, ties.partner_price, *rest)
+        scaled = (ties.profile_price * ties.penalty, ties.partner_price * ties.penalty)
+        self._arrays = (*profiles, scaled[0], *partners, scaled[1], *rest)
         self._tables = np.zeros((int(large.sum()), n_clusters), dtype=np.int64)
         self._prices = np.empty(n_clusters)
 
@@ -144,8 +146,8 @@ class TiedAssignment:
 
     def price(self, labels: Labels) -> float:
         """The price of what a labelling breaks."""
-        total = self._ties.constant + price_ties(*self._arrays, self._tables, labels, self._prices) / 2
-        return max(total, 0.0)  # where nothing is broken, attraction cancels its constant up to rounding
+        broken = self._ties.constant + price_ties(*self._units, self._tables, labels, self._prices) / 2
+        return self._ties.penalty * max(broken, 0.0)  # confidences may leave rounding where attraction cancels
 
 
 def component_units(problem: Problem, closed: Closure, chosen: npt.NDArray[np.bool_]) -> tuple[Units, IntArray]:
@@ -180,14 +182,15 @@ def priced_ties(constraints: Constraints, penalty: float, *, entailed: bool) -> 
     With `entailed`, certain pairs (confidence 1) act with all that follows from them; pairs that are less sure are
     priced on their own, at `penalty` times their confidence. Without it, only what was given is priced.
     """
-    return _entailed_ties(constraints, penalty) if entailed else _given_ties(constraints, penalty)
+    rows, ties = _entailed_ties(constraints) if entailed else _given_ties(constraints)
+    return rows, replace(ties, penalty=penalty)
 
 
-def _entailed_ties(constraints: Constraints, penalty: float) -> tuple[IntArray, Ties]:
+def _entailed_ties(constraints: Constraints) -> tuple[IntArray, Ties]:
     certain = constraints.at_least(1.0)
     closed = certain.closure()
     graph = closed.graph
-    pairs, prices = _lone_pairs(constraints, closed, penalty)
+    pairs, prices = _lone_pairs(constraints, closed)
     row_is_unit = ((closed.sizes > 1) | closed.tied)[closed.component_of]
     row_is_unit[pairs] = True
     rows = np.flatnonzero(row_is_unit)
@@ -214,9 +217,9 @@ def _entailed_ties(constraints: Constraints, penalty: float) -> tuple[IntArray, 
     profiles = (
         np.concatenate([set_of[joined], set_of[source[bare]], set_of[graph.members]]),
         np.concatenate([set_of[joined], set_of[graph.edges[bare]], clique_set]),
-        penalty * np.concatenate([-1.0 - n_cliques[joined], np.ones(int(bare.sum())), np.ones(len(clique_of))]),
+        np.concatenate([-1.0 - n_cliques[joined], np.ones(int(bare.sum())), np.ones(len(clique_of))]),
     )
-    constant = penalty * float((closed.sizes * (closed.sizes - 1) // 2).sum()) - float(np.minimum(prices, 0).sum())
+    constant = float((closed.sizes * (closed.sizes - 1) // 2).sum()) - float(np.minimum(prices, 0).sum())
     ties = Ties.build(
         len(rows),
         membership=(units, sets),
@@ -228,14 +231,14 @@ def _entailed_ties(constraints: Constraints, penalty: float) -> tuple[IntArray, 
     return rows, ties
 
 
-def _given_ties(constraints: Constraints, penalty: float) -> tuple[IntArray, Ties]:
+def _given_ties(constraints: Constraints) -> tuple[IntArray, Ties]:
     """Each given pair once, at its highest confidence; groups and classes through their counts.
 
     A pair that a group or the classes state as well is left to them.
     """
     kinds = (
-        (constraints.must_link, constraints.must_link_confidence, -penalty),
-        (constraints.cannot_link, constraints.cannot_link_confidence, penalty),
+        (constraints.must_link, constraints.must_link_confidence, -1.0),
+        (constraints.cannot_link, constraints.cannot_link_confidence, 1.0),
     )
     once = [
         _once(*_not_stated(pairs, confidence, constraints, together=price < 0)) for pairs, confidence, price in kinds
@@ -243,11 +246,11 @@ def _given_ties(constraints: Constraints, penalty: float) -> tuple[IntArray, Tie
     pairs = np.concatenate([rows for rows, _ in once])
     prices = np.concatenate([sure * price for (_, sure), (_, _, price) in zip(once, kinds, strict=True)])
     columns: list[tuple[IntArray, float]] = []
-    for groups, price in ((constraints.must_groups, -penalty), (constraints.cannot_groups, penalty)):
+    for groups, price in ((constraints.must_groups, -1.0), (constraints.cannot_groups, 1.0)):
         columns += [(column, price) for column in group_columns(groups)]
     if constraints.labels is not None:
         # Two labelled rows: apart costs one if the classes agree, together costs one if they differ.
-        columns += [(constraints.labels, -2 * penalty), (np.minimum(constraints.labels, 0), penalty)]
+        columns += [(constraints.labels, -2.0), (np.minimum(constraints.labels, 0), 1.0)]
     row_is_unit = np.zeros(constraints.n_rows, dtype=bool)
     row_is_unit[pairs] = True
     for column, _ in columns:
@@ -264,7 +267,7 @@ def _given_ties(constraints: Constraints, penalty: float) -> tuple[IntArray, Tie
         entry_prices.append(np.full(len(grouped), price))
         n_sets += len(values)
         if price < 0:
-            constant += penalty * float((sizes * (sizes - 1) // 2).sum())
+            constant += float((sizes * (sizes - 1) // 2).sum())
     unit, group, price_of = np.concatenate(units), np.concatenate(sets), np.concatenate(entry_prices)
     ties = Ties.build(
         len(rows),
@@ -291,7 +294,7 @@ def _not_stated(
     return pairs[~stated], confidence[~stated]
 
 
-def _lone_pairs(constraints: Constraints, closed: Closure, penalty: float) -> tuple[IntArray, FloatArray]:
+def _lone_pairs(constraints: Constraints, closed: Closure) -> tuple[IntArray, FloatArray]:
     """Pairs that the closure of the certain ones does not price: uncertain ones, and those that contradict it."""
     must, must_sure = _once(constraints.must_link, constraints.must_link_confidence)
     ends = closed.component_of[must]
@@ -309,7 +312,7 @@ def _lone_pairs(constraints: Constraints, closed: Closure, penalty: float) -> tu
         links = links_within(np.where(constraints.labels >= 0, closed.component_of, -1))
         against.append(links[constraints.labels[links[:, 0]] != constraints.labels[links[:, 1]]])
     cannot_sure = np.concatenate([cannot_sure, np.ones(sum(map(len, against[1:])))])
-    return np.concatenate([must, *against]), penalty * np.concatenate([-must_sure, cannot_sure])
+    return np.concatenate([must, *against]), np.concatenate([-must_sure, cannot_sure])
 
 
 def _apart(closed: Closure, first: IntArray, second: IntArray) -> npt.NDArray[np.bool_]:
