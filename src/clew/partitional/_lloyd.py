@@ -300,8 +300,8 @@ def lloyd(
             # Centres that differ by rounding alone may swap rows for ever: no progress is an end, too.
             moved_little = moved_little or _stalled(history, unit * problem.scale)
             if strict or moved_little or n_iter == max_iter:
-                # As in scikit-learn, the round that confirms counts, unless the centres had not moved before it.
-                n_iter = min(n_iter + (strict and shift > 0), max_iter)
+                # As in scikit-learn, the round that confirms counts, unless the centres had stopped before it.
+                n_iter = min(n_iter + (strict and shift > limit), max_iter)
                 break
             new = problem.means(tally.sums, tally.masses, centers)
             if (tally.masses == 0).any() and n_clusters > 1:
