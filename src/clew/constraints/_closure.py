@@ -110,6 +110,9 @@ def closure(constraints: Constraints) -> Closure:
     clique_of, member = np.concatenate(cliques), np.concatenate(members)
     shared = np.bincount(clique_of, minlength=1)[clique_of] > 1
     clique_of = np.unique(clique_of[shared], return_inverse=True)[1].astype(np.int64)
-    graph = CliqueGraph.build(n_components, pairs[apart], clique_of, member[shared])
+    # An edge between two components of a clique says nothing new: without it, what is entailed leaves no trace.
+    cliques_alone = CliqueGraph.build(n_components, pairs[:0], clique_of, member[shared])
+    new = apart & ~cliques_alone.share_a_clique(pairs[:, 0], pairs[:, 1])
+    graph = CliqueGraph.build(n_components, pairs[new], clique_of, member[shared])
     sizes = np.bincount(component_of, minlength=n_components)
     return Closure(component_of, n_components, sizes, labels, graph, contradictory)

@@ -18,7 +18,8 @@ from clew.exceptions import ConstraintError
 from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
 from clew.partitional._lloyd import FloatArray, IntArray, Labels, Problem, Solution, Units, lloyd
 from clew.partitional._seeding import Start
-from clew.partitional._ties import TiedAssignment, Ties, _once, _running
+from clew.partitional._ties import TiedAssignment, Ties, _once
+from clew.solvers.coloring import running
 
 # Every pair has its own price, so groups and classes are written out; 2,000 labelled rows are just below this limit.
 _MOST_PAIRS = 2_000_000
@@ -261,6 +262,6 @@ def _pairs_within(column: IntArray) -> IntArray:
     rows = np.flatnonzero(column >= 0)
     rows = rows[np.argsort(column[rows], kind="stable")]
     sizes = np.unique(column[rows], return_counts=True)[1]
-    later = np.repeat(sizes, sizes) - 1 - _running(sizes)
+    later = np.repeat(sizes, sizes) - 1 - running(sizes)
     first = np.repeat(np.arange(len(rows)), later)
-    return np.column_stack([rows[first], rows[first + 1 + _running(later)]])
+    return np.column_stack([rows[first], rows[first + 1 + running(later)]])

@@ -16,7 +16,7 @@ from clew.constraints import Closure, Constraints
 from clew.constraints._arrays import dense, group_columns, links_within
 from clew.kernels.assign import assign_tied, move_blocks, price_ties
 from clew.partitional._lloyd import FloatArray, IntArray, Labels, Problem, Units
-from clew.solvers.coloring import compress
+from clew.solvers.coloring import compress, running
 
 _NONE = np.empty(0, dtype=np.int64)
 
@@ -205,7 +205,7 @@ def _entailed_ties(constraints: Constraints) -> tuple[IntArray, Ties]:
     clique_set = clique_of + int(named.sum())
     row_ptr, rows_by_component = closed.rows
     repeats = closed.sizes[graph.members]
-    places = np.repeat(row_ptr[graph.members], repeats) + _running(repeats)
+    places = np.repeat(row_ptr[graph.members], repeats) + running(repeats)
     units = np.concatenate([np.arange(len(rows)), unit_of_row[rows_by_component[places]]])
     sets = np.concatenate([own_set, np.repeat(clique_set, repeats)])
 
@@ -213,11 +213,10 @@ def _entailed_ties(constraints: Constraints) -> tuple[IntArray, Ties]:
     n_cliques = np.diff(graph.clique_ptr)
     joined = np.flatnonzero(closed.sizes > 1)
     source = np.repeat(np.arange(graph.n_vertices), np.diff(graph.edge_ptr))
-    bare = ~_share_a_clique(closed, source, graph.edges)
     profiles = (
-        np.concatenate([set_of[joined], set_of[source[bare]], set_of[graph.members]]),
-        np.concatenate([set_of[joined], set_of[graph.edges[bare]], clique_set]),
-        np.concatenate([-1.0 - n_cliques[joined], np.ones(int(bare.sum())), np.ones(len(clique_of))]),
+        np.concatenate([set_of[joined], set_of[source], set_of[graph.members]]),
+        np.concatenate([set_of[joined], set_of[graph.edges], clique_set]),
+        np.concatenate([-1.0 - n_cliques[joined], np.ones(len(source)), np.ones(len(clique_of))]),
     )
     constant = float((closed.sizes * (closed.sizes - 1) // 2).sum()) - float(np.minimum(prices, 0).sum())
     ties = Ties.build(
@@ -320,26 +319,7 @@ def _apart(closed: Closure, first: IntArray, second: IntArray) -> npt.NDArray[np
     graph, n = closed.graph, closed.n_components
     source = np.repeat(np.arange(n), np.diff(graph.edge_ptr))
     by_edge = np.isin(first * n + second, source * n + graph.edges)
-    return by_edge | _share_a_clique(closed, first, second)
-
-
-def _share_a_clique(closed: Closure, first: IntArray, second: IntArray) -> npt.NDArray[np.bool_]:
-    graph, n = closed.graph, closed.n_components
-    shared = np.zeros(len(first), dtype=bool)
-    if not len(graph.members):
-        return shared
-    repeats = np.diff(graph.clique_ptr)[first]
-    cliques = graph.cliques[np.repeat(graph.clique_ptr[first], repeats) + _running(repeats)]
-    clique_of = np.repeat(np.arange(len(graph.member_ptr) - 1), np.diff(graph.member_ptr))
-    hit = np.isin(cliques * n + np.repeat(second, repeats), clique_of * n + graph.members)
-    shared[np.repeat(np.arange(len(first)), repeats)[hit]] = True
-    return shared & (first != second)
-
-
-def _running(repeats: IntArray) -> IntArray:
-    """0, 1, …, r - 1 for each r, one after the other."""
-    ends = np.cumsum(repeats)
-    return np.arange(int(repeats.sum())) - np.repeat(ends - repeats, repeats)
+    return by_edge | graph.share_a_clique(first, second)
 
 
 def _once(pairs: IntArray, confidence: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -67,6 +67,18 @@ class CliqueGraph(NamedTuple):
         together = np.unique(np.concatenate(found))
         return together[together != vertex]
 
+    def share_a_clique(self, first: IntArray, second: IntArray) -> npt.NDArray[np.bool_]:
+        """Whether two different vertices are in one clique, for each pair of them."""
+        shared = np.zeros(len(first), dtype=bool)
+        if len(self.members):
+            n = self.n_vertices
+            repeats = np.diff(self.clique_ptr)[first]
+            cliques = self.cliques[np.repeat(self.clique_ptr[first], repeats) + running(repeats)]
+            clique_of = np.repeat(np.arange(len(self.member_ptr) - 1), np.diff(self.member_ptr))
+            hit = np.isin(cliques * n + np.repeat(second, repeats), clique_of * n + self.members)
+            shared[np.repeat(np.arange(len(first)), repeats)[hit]] = True
+        return shared & (first != second)
+
     def part(self, vertices: IntArray) -> CliqueGraph:
         """The graph among some vertices, renumbered in their order."""
         place = np.full(self.n_vertices, -1)
@@ -92,6 +104,12 @@ class Coloring(NamedTuple):
     proof: IntArray | None = None
     is_clique: bool = False
     work: int = 0
+
+
+def running(repeats: IntArray) -> IntArray:
+    """0, 1, …, r - 1 for each r, one after the other."""
+    ends = np.cumsum(repeats)
+    return np.arange(int(repeats.sum())) - np.repeat(ends - repeats, repeats)
 
 
 def compress(keys: IntArray, values: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
