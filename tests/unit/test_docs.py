@@ -199,7 +199,7 @@ def test_constraints_page_names_every_argument():
 
 def test_shell_page_lists_the_exit_codes():
     exits = pytest.importorskip("clew.cli._exits", reason="needs the extra cli")
-    codes = {0, exits.NO, exits.BAD_INPUT, exits.WORK_LIMIT, exits.BUG, exits.INTERRUPTED}
+    codes = {0, exits.NO, exits.BAD_INPUT, exits.WORK_LIMIT, exits.BUG, exits.INTERRUPTED, exits.BROKEN_PIPE}
     page = (DOCS / "shell.md").read_text(encoding="utf-8")
     assert {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)} == codes
 
