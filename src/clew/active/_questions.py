@@ -175,6 +175,9 @@ class Questions:
                 question = next(self._live) if self._reply is None else self._live.send(self._reply)
             except StopIteration:
                 return None
+            except Exception:
+                self._live = None  # a generator that raised is finished; asking again must tell the error again
+                raise
             free = self._free_answer(question)
             if free is None:
                 if isinstance(question, Pair) and question.check and self._view.known(*question.key) is None:

@@ -248,6 +248,18 @@ def test_a_bad_log_changes_nothing(entry):
     assert questions.answers == before and questions.view.known(2, 3) is None
 
 
+def test_what_a_strategy_lacks_is_told_again_when_asked_again():
+    def needs_more(view, rng):
+        raise ParameterError("needs more")
+        yield
+
+    questions = Questions(LINE, needs_more)
+    for _ in range(2):
+        with pytest.raises(ParameterError, match="needs more"):
+            questions.ask()
+    assert questions.answers == [] and questions.pending == []
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
