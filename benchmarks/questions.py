@@ -1,6 +1,7 @@
 """What questions are worth (ARI), for every strategy on ten data sets; and how long one waits for the next.
 
-`python -m benchmarks.questions [--quick] [--sets iris,wine] [--strategies MinMax,…] [--seeds N] [--fresh] [--speed]`
+`python -m benchmarks.questions [--quick] [--sets iris,wine] [--strategies MinMax,…] [--seeds N] [--fresh] [--speed]
+[--publish]`
 
 Each finished cell (set, strategy, seed) is a line of questions.csv and is not computed again, so a run can be stopped
 and continued, and a part of the table can be made first.
@@ -28,7 +29,17 @@ from sklearn.preprocessing import StandardScaler
 
 import clew
 import clew.active
-from benchmarks._harness import RESULTS, ROOT, Report, environment, in_fresh_process, peak_megabytes, verdict
+from benchmarks._harness import (
+    PAGE,
+    RESULTS,
+    ROOT,
+    Report,
+    environment,
+    in_fresh_process,
+    peak_megabytes,
+    publish,
+    verdict,
+)
 from clew.active import Oracle, Questions
 from clew.active._learning_curve import learning_curve
 from clew.datasets import load
@@ -403,6 +414,7 @@ def main() -> int:
     parser.add_argument("--fresh", action="store_true", help="forget the chosen cells of earlier runs")
     parser.add_argument("--speed", action="store_true", help="measure waiting times instead of agreement")
     parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIRECTORY", help="where the files go")
+    parser.add_argument("--publish", action="store_true", help="put the table and the picture into docs/benchmarks.md")
     options = parser.parse_args()
     sets = options.sets or (("iris", "wine") if options.quick else SETS)
     strategies = options.strategies or list(known)
@@ -426,10 +438,14 @@ def main() -> int:
         failed = measure(results, sets, {name: known[name] for name in strategies}, seeds)
         report = summary(results, sets, strategies, seeds)
         draw(options.out / f"{stem}.png", results, sets, strategies, seeds)
+        if options.publish:
+            draw(PAGE.parent / "images" / "questions.png", results, sets, strategies, seeds)
         print(f"written: {results.path} and {stem}.png")
     if options.quick:
         report.name += "-quick"
     path = report.write(options.out, command)
+    if options.publish:
+        publish(report)
     print(f"\n{report.title}\n\n{report.table()}\n")
     for note in report.notes:
         print(note)
