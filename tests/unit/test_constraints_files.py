@@ -336,7 +336,9 @@ def test_missing_file(tmp_path, ending):
 
 @pytest.mark.parametrize(("name", "shown"), [("answers.xlsx", "'.xlsx'"), ("answers", "without an ending")])
 def test_unknown_ending(tmp_path, name, shown):
-    with pytest.raises(FileError, match=rf"^{name}: cannot read .*{shown}.* Use \.csv, \.tsv, \.jsonl, \.parquet\."):
+    with pytest.raises(
+        FileError, match=rf"^{name}: cannot read .*{shown}.* Use \.csv, \.tsv, \.jsonl, \.json, \.parquet"
+    ):
         Constraints.from_file(tmp_path / name)
     with pytest.raises(FileError, match=rf"^Cannot write .*{name}: tables are written as \.csv, \.tsv"):
         FULL.to_file(tmp_path / name)

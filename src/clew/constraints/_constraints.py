@@ -155,7 +155,7 @@ class Constraints:
     # -- other ways in ---------------------------------------------------------------------------------------------
 
     @classmethod
-    def of(cls, given: Any, *, n_samples: int | None = None, ids: Any = None) -> Constraints:
+    def of(cls, given: Any, *, n_samples: int | None = None, ids: Any = None, table: Any = None) -> Constraints:
         """Constraints from any form that `fit` accepts.
 
         Parameters
@@ -163,16 +163,20 @@ class Constraints:
         given : Constraints, array, dict, tuple, frame, sparse matrix, path or None
             Labels (one per row, -1 unknown); a dict with `must_link`, `cannot_link` (or `ml`, `cl`), `labels`,
             `must_groups`, `cannot_groups`, …; pairs with answers ``(pairs, y)``, y in {1, -1}; a pandas, polars or
-            Arrow frame with columns `id_1`, `id_2`, `answer`; a signed sparse matrix; the path of a file.
+            Arrow frame with columns `id_1`, `id_2`, `answer`, or as splink and zingg make them; dedupe's dict of
+            records; a manager of cognitivefactory; a signed sparse matrix; what `read_answers` gives; the path of a
+            file, ours or of another tool.
         n_samples : int, optional
             Number of rows the knowledge is about.
         ids : array-like, optional
             The user's row ids; pairs in dicts, frames and files are then read as ids.
+        table : mapping of id to record, optional
+            The user's rows, to find whole records in (dedupe, zingg).
         """
         if given is None:
             return cls(n_samples=n_samples, ids=ids)
         if not isinstance(given, Constraints):
-            given = cls(**arguments_from(given, None if n_samples is None else int(n_samples), ids))
+            given = cls(**arguments_from(given, None if n_samples is None else int(n_samples), ids, table))
         elif ids is not None and given.ids is None:
             given = given._replace(ids=ids)
         return given.about(n_samples) if n_samples is not None else given
@@ -183,12 +187,17 @@ class Constraints:
         return cls(labels=y)
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str], *, ids: Any = None, n_samples: int | None = None) -> Constraints:
+    def from_file(
+        cls, path: str | os.PathLike[str], *, ids: Any = None, n_samples: int | None = None, table: Any = None
+    ) -> Constraints:
         """Read a csv, tsv, jsonl or parquet file with columns ``id_1, id_2, answer[, confidence, …]``.
 
-        Without `ids`, the columns hold row positions. "unsure" states nothing and is passed over.
+        Files of splink, zingg, dedupe, Label Studio, Argilla, Prodigy, cognitivefactory, COP-Kmeans and metric-learn
+        are known by their content; `read_answers` keeps who answered, when and why. Without `ids`, the columns hold
+        row positions. `table`, the rows by id, is for files of whole records. "unsure" states nothing and is passed
+        over.
         """
-        return cls.of(path, ids=ids, n_samples=n_samples)
+        return cls.of(path, ids=ids, n_samples=n_samples, table=table)
 
     @classmethod
     def sample(

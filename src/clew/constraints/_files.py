@@ -1,40 +1,78 @@
-"""Files of constraints, read: csv, tsv, jsonl, parquet."""
+"""Files of constraints, read: our own csv, tsv, jsonl and parquet, and those of other tools."""
 
 from __future__ import annotations
 
 import csv
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
 
 from clew._tables import delimiter_of, require_pyarrow, unguarded
-from clew.constraints._records import Records
+from clew.constraints._records import Records, key_of
+from clew.constraints.formats import read_document, recognised
+from clew.constraints.formats._document import Document
 from clew.exceptions import FileError
 
-_Table = tuple[Mapping[str, Sequence[Any]], Callable[[int], str]]
-FORMATS = (".csv", ".tsv", ".jsonl", ".parquet")
+_Content = tuple[Any, Callable[[int], str]]
+FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt", ".npz")
 
 
-def read_records(path: str | os.PathLike[str]) -> Records:
-    """Read a file of answers, whatever its format; errors name the file and the line."""
+def read_records(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    table: Mapping[Any, Mapping[str, Any]] | None = None,
+    id_columns: str | Sequence[str] = (),
+    known: Iterable[Any] | None = None,
+) -> Records:
+    """Read a file of answers, whoever wrote it; errors name the file and the line."""
     path = Path(path)
-    reader = {".csv": _read_csv, ".tsv": _read_csv, ".jsonl": _read_jsonl, ".parquet": _read_parquet}
-    if path.suffix.lower() not in reader:
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
         raise FileError(
             f"{path.name}: cannot read {path.suffix or 'a file without an ending'!r}. Use {', '.join(FORMATS)}."
         )
     try:
         path.open("rb").close()  # one sentence for a missing file, whatever the reader of its format would say
-        columns, where = reader[path.suffix.lower()](path)
+        content, where = reader(path)
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}. Check the path.") from None
     except UnicodeDecodeError as error:
         line = _first_line_not_utf8(path)
         raise FileError(f"{path.name} line {line}: not UTF-8. Save the file as UTF-8.") from error
-    return Records(columns, where, FileError, path.name)
+    document = Document(
+        path.name,
+        content,
+        where,
+        FileError,
+        table,
+        (id_columns,) if isinstance(id_columns, str) else tuple(id_columns),
+        None if known is None else frozenset(map(key_of, known)),
+    )
+    return records_of_document(document, format)
+
+
+def records_of_document(document: Document, format: str | None = None) -> Records:
+    """The answers in a document, of another tool or in our own columns."""
+    tool = recognised(document, format)
+    if tool is not None:
+        return read_document(document, tool)
+    content = document.content
+    if isinstance(content, list):
+        names = dict.fromkeys(name for _, row in document.rows() for name in row) or ["id_1", "id_2", "answer"]
+        content = {name: [row.get(name) for row in content] for name in names}
+    elif not document.is_table:
+        raise document.error(
+            f"{document.name}: cannot tell which tool wrote it; it has {', '.join(list(content)[:5])}, … "
+            "Name it: format='...'."
+        )
+    return Records(content, document.where, document.error, document.name)
 
 
 def _first_line_not_utf8(path: Path) -> int:
@@ -46,7 +84,7 @@ def _first_line_not_utf8(path: Path) -> int:
     return 1
 
 
-def _read_csv(path: Path) -> _Table:
+def _read_csv(path: Path) -> _Content:
     with open(path, newline="", encoding="utf-8-sig") as file:
         first = file.readline()
         reader = csv.reader(chain([first], file), delimiter=delimiter_of(path, first))
@@ -70,7 +108,7 @@ def _read_csv(path: Path) -> _Table:
     return dict(zip(header, cells, strict=True)), lambda place: f"{path.name} line {lines[place]}"
 
 
-def _read_jsonl(path: Path) -> _Table:
+def _read_jsonl(path: Path) -> _Content:
     objects, lines = [], []
     with open(path, encoding="utf-8-sig") as file:
         for number, text in enumerate(file, start=1):
@@ -84,12 +122,54 @@ def _read_jsonl(path: Path) -> _Table:
                 raise FileError(f"{path.name} line {number}: expected one JSON object a line.")
             objects.append(value)
             lines.append(number)
-    names = dict.fromkeys(name for value in objects for name in value) if objects else ["id_1", "id_2", "answer"]
-    columns = {name: [value.get(name) for value in objects] for name in names}
+    return objects, lambda place: f"{path.name} line {lines[place]}"
+
+
+def _read_json(path: Path) -> _Content:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8-sig"))
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data":  # one object a line, under the wrong ending
+            return _read_jsonl(path)
+        raise FileError(f"{path.name} line {error.lineno}: not JSON ({error.msg}).") from None
+    if not isinstance(value, list | dict):
+        raise FileError(f"{path.name}: expected a list of objects, or one object; found {type(value).__name__}.")
+    return value, lambda place: f"{path.name}, object {place}"
+
+
+def _read_text(path: Path) -> _Content:
+    """COP-Kmeans: two row numbers and 1 or -1 a line, between spaces."""
+    rows, lines = [], []
+    with open(path, encoding="utf-8-sig") as file:
+        for number, text in enumerate(file, start=1):
+            cells = text.split()
+            if not cells or cells[0].startswith("#"):
+                continue
+            if len(cells) != 3:
+                raise FileError(f"{path.name} line {number}: {len(cells)} words; expected two rows and 1 or -1.")
+            rows.append(cells)
+            lines.append(number)
+    cells_of = list(zip(*rows, strict=True)) if rows else [()] * 3
+    columns = dict(zip(("id_1", "id_2", "answer"), cells_of, strict=True))
     return columns, lambda place: f"{path.name} line {lines[place]}"
 
 
-def _read_parquet(path: Path) -> _Table:
+def _read_pairs(path: Path) -> _Content:
+    """metric-learn: an array of row pairs and one of 1 and -1."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except (ValueError, EOFError, BadZipFile) as error:
+        raise FileError(f"{path.name}: not readable as npz ({error}).") from None
+    pairs, answers = arrays.get("pairs"), arrays.get("y", arrays.get("y_pairs"))
+    if pairs is None or answers is None or pairs.ndim != 2 or pairs.shape[1] != 2 or answers.shape != pairs.shape[:1]:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "nothing"
+        raise FileError(f'{path.name} holds {shapes}; expected "pairs" (n, 2) and "y" (n,) with 1 and -1.')
+    columns = {"id_1": pairs[:, 0].tolist(), "id_2": pairs[:, 1].tolist(), "answer": answers.tolist()}
+    return columns, lambda place: f"{path.name}, pair {place}"
+
+
+def _read_parquet(path: Path) -> _Content:
     parquet = require_pyarrow().parquet
     try:
         table = parquet.read_table(path)
@@ -97,3 +177,16 @@ def _read_parquet(path: Path) -> _Table:
         raise FileError(f"{path.name}: not readable as parquet ({error}).") from None
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
     return columns, lambda place: f"{path.name} row {place}"
+
+
+_READERS: dict[str, Callable[[Path], _Content]] = {
+    ".csv": _read_csv,
+    ".tsv": _read_csv,
+    ".jsonl": _read_jsonl,
+    ".json": _read_json,
+    ".parquet": _read_parquet,
+    ".txt": _read_text,
+    ".cons": _read_text,
+    ".constraints": _read_text,
+    ".npz": _read_pairs,
+}

@@ -10,9 +10,12 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
 
+from clew.constraints._answers import Answers
 from clew.constraints._arrays import IntArray, as_integers, as_rows_together
-from clew.constraints._files import read_records
+from clew.constraints._files import read_records, records_of_document
 from clew.constraints._records import Records, arguments_of, key_of, row_lookup
+from clew.constraints.formats import recognised, records_of_manager
+from clew.constraints.formats._document import Document
 from clew.exceptions import ConstraintError
 
 # Our word for each key that a dict may use; the others are those of neighbouring packages.
@@ -41,19 +44,26 @@ _FORMS = (
 )
 
 
-def arguments_from(given: Any, n_samples: int | None, ids: Any) -> dict[str, Any]:
+def arguments_from(given: Any, n_samples: int | None, ids: Any, table: Any = None) -> dict[str, Any]:
     """The arguments of `Constraints` for any accepted form that is not a `Constraints` itself."""
+    if isinstance(given, Answers):
+        return arguments_of(given.records, ids, n_samples)
     if isinstance(given, str | os.PathLike):
-        return arguments_of(read_records(given), ids, n_samples)
+        return arguments_of(read_records(given, table=table, known=ids), ids, n_samples)
     if isinstance(given, Mapping):
+        document = _document("The dict", given, ids, table)
+        if recognised(document) is not None:
+            return arguments_of(records_of_document(document), ids, n_samples)
         return _from_dict(given, ids)
+    managed = records_of_manager(given)
+    if managed is not None:
+        return arguments_of(managed, ids, n_samples)
     if sparse.issparse(given):
         return _from_signed_matrix(given, ids)
     frame = nw.from_native(given, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         columns = {name: _cells(frame[name]) for name in frame.columns}
-        records = Records(columns, lambda place: f"constraints row {place}", ConstraintError, "The frame")
-        return arguments_of(records, ids, n_samples)
+        return arguments_of(records_of_document(_document("The frame", columns, ids, table)), ids, n_samples)
     series = nw.from_native(given, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         given = series.to_numpy()
@@ -65,6 +75,11 @@ def arguments_from(given: Any, n_samples: int | None, ids: Any) -> dict[str, Any
         return {"labels": given, "ids": ids}
     hint = " A bare list of pairs does not say which kind they are." if _looks_like_pairs(given) else ""
     raise ConstraintError(f"constraints of type {type(given).__name__} cannot be read.{hint} Pass {_FORMS}.")
+
+
+def _document(name: str, content: Any, ids: Any, table: Any) -> Document:
+    known = None if ids is None else frozenset(row_lookup(ids))
+    return Document(name, content, lambda place: f"constraints row {place}", ConstraintError, table, (), known)
 
 
 def _cells(column: nw.Series[Any]) -> list[Any]:

@@ -17,6 +17,7 @@ rows           there are ``group`` rows in all
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -34,10 +35,10 @@ if TYPE_CHECKING:
 _ALIASES = {
     "id_1": ("id_1", "i", "unique_id_l"),
     "id_2": ("id_2", "j", "unique_id_r"),
-    "answer": ("answer", "type", "clerical_match_score"),
+    "answer": ("answer", "type"),
 }
 _ANSWERS = {
-    "must": ("same", "must", "must_link", "must-link", "ml", "match", "yes", "y", "1", "+1", "true"),
+    "must": ("same", "must", "must_link", "must-link", "ml", "match", "duplicate", "yes", "y", "1", "+1", "true"),
     "cannot": (
         "different",
         "cannot",
@@ -45,13 +46,16 @@ _ANSWERS = {
         "cannot-link",
         "cl",
         "distinct",
+        "non-match",
+        "not a match",
+        "not duplicate",
         "no",
         "n",
         "-1",
         "0",
         "false",
     ),
-    "unsure": ("unsure", "unknown", "skip", "uncertain", "u", "?"),
+    "unsure": ("unsure", "not sure", "don't know", "can't say", "unknown", "skip", "uncertain", "u", "?"),
 }
 # More group columns than this are a slip.
 _COLUMNS = 100
@@ -61,12 +65,19 @@ _OTHER_KINDS = ("label", "must_group", "cannot_group", "soft_group", "closer", "
 
 @dataclass(frozen=True)
 class Records:
-    """A table of answers as it was read: columns by name, and how to name its n-th record to the user."""
+    """A table of answers as it was read: columns by name, and how to name its n-th record to the user.
+
+    `format` is the tool that wrote it, `n_open` how many questions it left without an answer, and `unmatched` a
+    sentence about pairs of whole records that could not be found among the rows.
+    """
 
     columns: Mapping[str, Sequence[Any]]
     where: Callable[[int], str]
     error: type[ConstraintError] | type[FileError]
     name: str
+    format: str = "clew"
+    n_open: int = 0
+    unmatched: str = ""
 
     def column(self, name: str) -> tuple[str, Sequence[Any]]:
         """A required column under our name or a known alias."""
@@ -116,10 +127,12 @@ def row_lookup(ids: Any) -> dict[str, int]:
 
 def arguments_of(records: Records, ids: Any, n_samples: int | None) -> dict[str, Any]:
     """The arguments of the `Constraints` that the records state."""
+    if records.unmatched:
+        warnings.warn(records.unmatched, stacklevel=4)
     lookup = None if ids is None else row_lookup(ids)
-    kinds, scores = _read_answers(records)
+    kinds = kinds_of(records)
     n_records = len(kinds)
-    confidence = np.array(_confidences(records, kinds)) * scores
+    confidence = np.array(confidences_of(records, kinds))
     paired = np.isin(kinds, ("must", "cannot", "closer"))
     named = paired | np.isin(kinds, ("label", "must_group", "cannot_group", "soft_group"))
     first = _rows(records, "id_1", records.column("id_1")[1], lookup, named)
@@ -204,12 +217,10 @@ def records_of(constraints: Constraints) -> dict[str, list[Any]]:
     return {key: [line.get(key) for line in lines] for key in ("id_1", "id_2", "answer", *optional)}
 
 
-def _read_answers(records: Records) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    column, answers = records.column("answer")
-    if column == "clerical_match_score":
-        return _read_scores(records, answers)
+def kinds_of(records: Records) -> np.ndarray[Any, Any]:
+    """What each record states: must, cannot, unsure, or one of the words that are no pairs."""
     kinds = []
-    for place, answer in enumerate(answers):
+    for place, answer in enumerate(records.column("answer")[1]):
         kind = answer_kind(answer) or key_of(answer).casefold()
         if kind not in _ANSWERS and kind not in _OTHER_KINDS:
             raise records.error(
@@ -217,25 +228,11 @@ def _read_answers(records: Records) -> tuple[np.ndarray[Any, Any], np.ndarray[An
                 "Write same, different or unsure (also must/cannot, match/distinct, yes/no, 1/-1, 1/0)."
             )
         kinds.append(kind)
-    return np.array(kinds, dtype="U12"), np.ones(len(kinds))
+    return np.array(kinds, dtype="U12")
 
 
-def _read_scores(records: Records, answers: Sequence[Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """splink's clerical scores: 1 is a sure match, 0 a sure non-match, one half says nothing."""
-    kinds, sure = [], []
-    for place, answer in enumerate(answers):
-        try:
-            score = float(answer)
-        except (TypeError, ValueError):
-            score = -1.0
-        if not 0 <= score <= 1:
-            raise records.error(f"{records.where(place)}: clerical_match_score is {answer!r}; expected 0 to 1.")
-        kinds.append("unsure" if score == 0.5 else "must" if score > 0.5 else "cannot")
-        sure.append(max(score, 1 - score))
-    return np.array(kinds, dtype="U12"), np.array(sure)
-
-
-def _confidences(records: Records, kinds: np.ndarray[Any, Any]) -> list[float]:
+def confidences_of(records: Records, kinds: np.ndarray[Any, Any]) -> list[float]:
+    """How sure each record is; 1 where it does not say."""
     values = records.columns.get("confidence")
     if values is None:
         return [1.0] * len(kinds)

@@ -1,0 +1,76 @@
+"""Whole records matched to the user's rows: by an id they carry, else by what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from clew.constraints._records import key_of
+from clew.constraints.formats._document import RECORD_IDS, Document, Found
+
+
+class RowFinder:
+    """Finds the ids of whole records.
+
+    An id column is used where the user named one, or where a usual name holds ids that are all known. Otherwise
+    records are compared with the rows of the table on the fields both have, case and spaces aside.
+    """
+
+    def __init__(self, document: Document, ignored_prefix: str = "") -> None:
+        self.document = document
+        self.ignored_prefix = ignored_prefix
+        self._index: dict[tuple[str, ...], dict[tuple[str, ...], list[Any]]] = {}
+        table = document.table or {}
+        self._columns = set(next(iter(table.values()), {}))
+        known = document.known if document.known is not None else frozenset(map(key_of, table))
+        self._known = known or None
+
+    def pair(self, place: str, first: Mapping[str, Any], second: Mapping[str, Any], found: Found) -> Any:
+        """The ids of two records; None, and told in `found`, where one is in no row or in several."""
+        rows = [self._rows(place, record) for record in (first, second)]
+        if rows[0] == rows[1] and len(rows[0]) == 2:
+            return tuple(rows[0])  # two rows with the same content, answered about as a pair
+        for record, ids in zip((first, second), rows, strict=True):
+            if len(ids) != 1:
+                shown = {name: value for name, value in record.items() if not self._is_ignored(name)}
+                what = "is in no row" if not ids else f"is in {len(ids)} rows ({', '.join(map(str, ids[:3]))})"
+                found.unmatched.append(f"{shown} {what}")
+                return None
+        return rows[0][0], rows[1][0]
+
+    def _rows(self, place: str, record: Mapping[str, Any]) -> list[Any]:
+        for name in self.document.id_columns[:1] or RECORD_IDS:
+            if name in record and key_of(record[name]):
+                key = key_of(record[name])
+                if self._known is None or key in self._known or self.document.id_columns:
+                    return [record[name]]
+        if self.document.table is None:
+            raise self.document.error(
+                f"{place}: holds a whole record and no id that is known. Pass table={{id: record}}, the rows it came "
+                "from, or name the field that holds the id: id_columns='...'."
+            )
+        names = tuple(sorted(name for name in record if name in self._columns and not self._is_ignored(name)))
+        if not names:
+            raise self.document.error(
+                f"{place}: none of its fields ({', '.join(record)}) is a column of the table "
+                f"({', '.join(sorted(self._columns))})."
+            )
+        return self._by_content(names).get(tuple(_comparable(record[name]) for name in names), [])
+
+    def _by_content(self, names: tuple[str, ...]) -> dict[tuple[str, ...], list[Any]]:
+        if names not in self._index:
+            index: dict[tuple[str, ...], list[Any]] = {}
+            for row, record in (self.document.table or {}).items():
+                index.setdefault(tuple(_comparable(record.get(name)) for name in names), []).append(row)
+            self._index[names] = index
+        return self._index[names]
+
+    def _is_ignored(self, name: str) -> bool:
+        return bool(self.ignored_prefix) and name.startswith(self.ignored_prefix)
+
+
+def _comparable(value: Any) -> str:
+    """Tools clean records before they show them: case, spaces and the kind of a gap are lost."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return "|".join(sorted(_comparable(part) for part in value))
+    return " ".join(key_of(value).casefold().split())
