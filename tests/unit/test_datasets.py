@@ -152,7 +152,7 @@ def test_unknown_column_suggests_the_nearest(tmp_path):
 
 @pytest.mark.parametrize("name", ["data.xlsx", "data"])
 def test_unknown_format(tmp_path, name):
-    with pytest.raises(FileError, match=r"tables are read from .csv, .tsv, .parquet, .npy or .npz"):
+    with pytest.raises(FileError, match=r"tables are read from .csv, .tsv, .jsonl, .parquet, .npy or .npz"):
         table_of(tmp_path, "a\n1\n", name)
 
 

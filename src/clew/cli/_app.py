@@ -24,6 +24,7 @@ app = typer.Typer(
 class Scale(StrEnum):
     """How `--scale` treats the columns."""
 
+    AUTO = "auto"
     NONE = "none"
     STANDARD = "standard"
     MINMAX = "minmax"
@@ -123,8 +124,12 @@ def cluster(
     ] = None,
     scale: Annotated[
         Scale,
-        typer.Option(metavar="HOW", help="Make the columns comparable: none, standard, minmax or robust."),
-    ] = Scale.NONE,
+        typer.Option(
+            metavar="HOW",
+            help="Make the columns comparable: none, standard, minmax or robust; auto is none for a table of "
+            "numbers, standard where other columns are among them.",
+        ),
+    ] = Scale.AUTO,
     random_state: Annotated[
         int, typer.Option(min=0, metavar="SEED", help="Fixed, so that a command repeats itself.")
     ] = 0,

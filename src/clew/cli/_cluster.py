@@ -19,13 +19,10 @@ from clew.cli import _exits, _render
 from clew.cli._methods import find_method
 from clew.cli._parameters import signature_of, split_arguments
 from clew.cli._progress import progress
-from clew.cli._scaling import scaled
-from clew.datasets import Table, check_writable, read_table, write_table
+from clew.datasets import Table, check_writable, encode, read_table, scaled, write_table
+from clew.datasets._columns import is_id_name
 from clew.evaluation import constraint_satisfaction
 from clew.exceptions import ParameterError
-
-# Names under which tables keep their row ids; as a feature they would drown the measurements.
-_ID_NAMES = frozenset({"id", "ids", "index", "key", "row", "uid", "uuid", "unique_id"})
 
 _KINDS = {
     "must_link": "must-link",
@@ -68,9 +65,11 @@ def run(request: Request, own_flags: Iterable[str]) -> None:
     output = _output(request, data)
     with progress(f"reading {data.name}", quiet=request.quiet):
         table = read_table(data, text=[name for name in (request.id_column, request.label_column) if name])
-        X = scaled(_matrix(table, request), request.scale)
+        X, columns = _matrix(table, request)
         ids = None if request.id_column is None else table.ids(request.id_column)
         knowledge = _knowledge(request, table, ids)
+    if columns and not request.quiet:
+        _exits.say("columns", f"read as\n{columns}", "bold")
     started = time.perf_counter()
     with progress(type(estimator).__name__, quiet=request.quiet):
         estimator.fit(X, constraints=knowledge.constraints)
@@ -125,17 +124,34 @@ def _output(request: Request, data: Path) -> Path | None:
     return output
 
 
-def _matrix(table: Table, request: Request) -> Any:
+def _matrix(table: Table, request: Request) -> tuple[Any, str]:
+    """The rows as numbers, and how the columns were read where that was not plain: some are no numbers."""
     if request.columns is not None:
         columns = [name.strip() for name in request.columns.split(",") if name.strip()]
     else:
         columns = [name for name in table.features if name not in (request.id_column, request.label_column)]
+    if columns and any(table.column(name).dtype == object for name in columns):
+        return _encoded(table, request, columns)
     X = table.matrix(columns, request.id_column)
     for name in columns:
-        if request.id_column is None and request.columns is None and name.lower() in _ID_NAMES:
+        if request.id_column is None and request.columns is None and is_id_name(name):
             sentence = f'Column "{name}" is used as a measurement. If it names the rows, add --id {name}.'
             _exits.say("warning", sentence, "yellow")
-    return X
+    return scaled(X, "none" if request.scale == "auto" else request.scale), ""
+
+
+def _encoded(table: Table, request: Request, columns: list[str]) -> tuple[Any, str]:
+    if request.columns is None:
+        # What the user did not choose may be left out: columns that name the rows, or say the same everywhere.
+        table = Table(table.source, table.values, tuple(columns), table.n_rows)
+    encoded = encode(
+        table,
+        id_column=request.id_column,
+        columns=None if request.columns is None else columns,
+        scale=request.scale,
+        random_state=request.random_state,
+    )
+    return encoded.X, encoded.describe()
 
 
 def _knowledge(request: Request, table: Table, ids: NDArray[Any] | None) -> Knowledge:

@@ -1,9 +1,10 @@
-"""Tables from files: csv, tsv, parquet, npy and npz."""
+"""Tables from files: csv, tsv, jsonl, parquet, npy and npz."""
 
 from __future__ import annotations
 
 import csv
 import difflib
+import json
 import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,9 +18,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from clew._tables import delimiter_of, require_pyarrow
+from clew.datasets._cells import columns_of
 from clew.exceptions import DataError, FileError, ParameterError
 
-READABLE = (".csv", ".tsv", ".parquet", ".npy", ".npz")
+READABLE = (".csv", ".tsv", ".jsonl", ".parquet", ".npy", ".npz")
 
 # Cells that stand for "no value" in a column of numbers.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
@@ -166,13 +168,13 @@ class Table:
 
 
 def read_table(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> Table:
-    """Read a csv, tsv, parquet, npy or npz file.
+    """Read a csv, tsv, jsonl, parquet, npy or npz file.
 
     A csv file is UTF-8 with a header line; a semicolon separates when the header holds no comma. A column is
     numeric if all its cells are numbers or stand for a missing value (empty, NA, N/A, NaN, null, none, ?).
-    A parquet column of lists of equal length is a column of vectors. An npz file holds one matrix (dense, or
-    as `scipy.sparse.save_npz` writes it) and any number of 1-D arrays, such as ids, that are not clustered by
-    unless they are named.
+    A jsonl file has one object a line. A parquet or jsonl column of lists of equal length is a column of vectors.
+    An npz file holds one matrix (dense, or as `scipy.sparse.save_npz` writes it) and any number of 1-D arrays, such
+    as ids, that are not clustered by unless they are named.
 
     Parameters
     ----------
@@ -213,6 +215,8 @@ def read_table(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> T
             return _read_npz(path)
         if suffix == ".parquet":
             return _read_parquet(path)
+        if suffix == ".jsonl":
+            return _read_jsonl(path)
         return _read_delimited(path, frozenset(text))
     except UnicodeDecodeError as error:
         raise FileError(
@@ -318,6 +322,25 @@ def _floats(cells: Sequence[str]) -> NDArray[np.float64] | None:
 def _number(text: str) -> float | None:
     numbers = _floats([text])
     return None if numbers is None else float(numbers[0])
+
+
+def _read_jsonl(path: Path) -> Table:
+    records = []
+    with open(path, encoding="utf-8-sig") as stream:
+        for number, line in enumerate(stream, start=1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise FileError(f"{path}, line {number}: not JSON ({error.msg}).") from None
+            if not isinstance(record, dict):
+                raise FileError(f"{path}, line {number}: expected one JSON object a line.")
+            records.append(record)
+    values = columns_of(str(path), records)
+    if not values:
+        raise FileError(f"{path} has no rows.")
+    return Table(str(path), values, tuple(values), len(records))
 
 
 def _read_npy(path: Path) -> Table:

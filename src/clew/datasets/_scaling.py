@@ -1,4 +1,4 @@
-"""`--scale`: columns made comparable before clustering."""
+"""Columns made comparable before clustering."""
 
 from __future__ import annotations
 
@@ -8,15 +8,26 @@ from scipy import sparse
 
 from clew.exceptions import ParameterError
 
+SCALES = ("none", "standard", "minmax", "robust")
+
 
 def scaled(X: Any, how: str) -> Any:
-    """Give the rows with each column scaled as asked: none, standard, minmax or robust."""
+    """Give the rows with each column scaled as asked: none, standard, minmax or robust.
+
+    Examples
+    --------
+    >>> from clew.datasets import scaled
+    >>> scaled([[0.0], [2.0]], "standard").ravel()
+    array([-1.,  1.])
+    """
+    if how not in SCALES:
+        raise ParameterError(f"scale={how!r}: expected {', '.join(SCALES[:-1])} or {SCALES[-1]}.")
     if how == "none":
         return X
     from sklearn import preprocessing
 
     if sparse.issparse(X) and how == "minmax":
-        raise ParameterError("--scale minmax would fill a sparse matrix. Use --scale standard or robust.")
+        raise ParameterError("scale=minmax would fill a sparse matrix. Use standard or robust.")
     scalers = {
         "standard": lambda: preprocessing.StandardScaler(with_mean=not sparse.issparse(X)),
         "minmax": preprocessing.MinMaxScaler,

@@ -434,7 +434,7 @@ class Manager:
     def get_list_of_managed_data_IDs(self):  # noqa: N802
         return self.ids
 
-    def get_added_constraint(self, data_ID1, data_ID2):  # noqa: N803
+    def get_added_constraint(self, data_ID1, data_ID2):
         return self.added.get((data_ID1, data_ID2)) or self.added.get((data_ID2, data_ID1))
 
 

