@@ -244,6 +244,20 @@ def test_label_column_of_a_mixed_table_is_no_feature(clew, tmp_path):
     assert (tmp_path / "out.csv").read_text().splitlines()[1] == "T-1,high"
 
 
+def test_answers_about_whole_records_are_found_in_the_data(clew, tmp_path):
+    (tmp_path / "tickets.csv").write_text(TICKETS)
+    records = [{"subject": line.split(",")[1].lower()} for line in TICKETS.splitlines()[1:]]
+    pairs = {"match": [[records[0], records[3]]], "distinct": [[records[0], records[1]]]}
+    (tmp_path / "training.json").write_text(json.dumps(pairs))
+    command = ["cluster", "tickets.csv", "-k", 2, "-c", "training.json", "-m", "copk-means", "-o", "out.csv"]
+    assert clew(*command).exit_code == 0
+    cluster = [line.split(",")[1] for line in (tmp_path / "out.csv").read_text().splitlines()[1:]]
+    assert cluster[0] == cluster[3] != cluster[1]
+    checked = clew("check", "training.json", "-k", 1, "--data", "tickets.csv", "--id", "ticket")
+    assert checked.exit_code == 1
+    assert "T-1" in checked.output
+
+
 def test_many_clusters_are_cut_short(clew, tmp_path):
     np.save(tmp_path / "data.npy", np.arange(40.0)[:, None])
     result = clew("cluster", "data.npy", "-k", 20)

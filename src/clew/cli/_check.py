@@ -39,7 +39,7 @@ def _read(answers: Path, data: Path | None, id_column: str | None) -> Constraint
         return Constraints.from_file(answers, ids=read_records(answers).ids())
     table = read_table(data, text=[id_column] if id_column else [])
     ids = None if id_column is None else table.ids(id_column)
-    return Constraints.from_file(answers, ids=ids, n_samples=table.n_rows)
+    return Constraints.from_file(answers, ids=ids, n_samples=table.n_rows, table=table.rows(ids))
 
 
 def verdict(constraints: Constraints, n_clusters: int) -> dict[str, Any]:

@@ -161,7 +161,8 @@ def _knowledge(request: Request, table: Table, ids: NDArray[Any] | None) -> Know
         codes, class_names = known_labels(table, request.label_column)
         known = Constraints(labels=codes, n_samples=table.n_rows, ids=ids)
     if request.constraints is not None:
-        pairs = Constraints.from_file(request.constraints, ids=ids, n_samples=table.n_rows)
+        rows = table.rows(ids)
+        pairs = Constraints.from_file(request.constraints, ids=ids, n_samples=table.n_rows, table=rows)
         if pairs.labels is not None and class_names:
             raise ParameterError(
                 f"{request.constraints} numbers classes, --label-column {request.label_column} names them. Give the "

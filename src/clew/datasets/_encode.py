@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from clew.datasets._as_table import as_table
 from clew.datasets._columns import Column, understood
 from clew.datasets._images import image_vectors
 from clew.datasets._read import Table
+from clew.datasets._rows import Rows
 from clew.datasets._scaling import SCALES, scaled
 from clew.datasets._text import check_text, reduced, text_vectors
 from clew.exceptions import DataError, ParameterError
@@ -50,7 +52,7 @@ class Encoding:
     how: str
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Encoded:
     """Rows as vectors, with their names, what they were, and what became of each column.
 
@@ -85,17 +87,12 @@ class Encoded:
     @property
     def values(self) -> dict[str, list[Any]]:
         """The table in Python values, None where one is missing; without columns of vectors."""
-        return {
-            name: _python_values(column)
-            for name, column in self.table.values.items()
-            if not sparse.issparse(column) and column.ndim == 1
-        }
+        return self.rows.columns
 
-    def records(self) -> dict[Any, dict[str, Any]]:
-        """Each row by its id, as a dict of `values`; `read_answers` finds whole records in it."""
-        values = self.values
-        rows = zip(*values.values(), strict=True) if values else [()] * len(self.ids)
-        return {id_: dict(zip(values, row, strict=True)) for id_, row in zip(self.ids.tolist(), rows, strict=True)}
+    @cached_property
+    def rows(self) -> Rows:
+        """Each row by its id, as a dict of Python values; `read_answers` finds whole records in it."""
+        return self.table.rows(self.ids)
 
     def describe(self) -> str:
         """A table in words: what each column became, and how much it weighs."""
@@ -350,14 +347,6 @@ def _weighed(
     order = [parts[name] for name in table.columns if name in parts]
     X = order[0] if len(order) == 1 else np.hstack(order)
     return Encoded(np.ascontiguousarray(X), ids, table, columns)
-
-
-def _python_values(column: NDArray[Any]) -> list[Any]:
-    if column.dtype.kind == "f":
-        known = column[~np.isnan(column)]
-        whole = bool((np.abs(known) < 2**53).all() and (known == np.floor(known)).all())
-        return [None if value != value else int(value) if whole else value for value in column.tolist()]
-    return [None if value == "" else value for value in column.tolist()]
 
 
 def _counted(count: int, noun: str) -> str:

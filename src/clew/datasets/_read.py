@@ -19,6 +19,7 @@ from scipy import sparse
 
 from clew._tables import delimiter_of, require_pyarrow
 from clew.datasets._cells import columns_of
+from clew.datasets._rows import Rows
 from clew.exceptions import DataError, FileError, ParameterError
 
 READABLE = (".csv", ".tsv", ".jsonl", ".parquet", ".npy", ".npz")
@@ -91,6 +92,18 @@ class Table:
                     "Ids must differ: choose another column."
                 )
         return np.asarray(ids)
+
+    def rows(self, ids: NDArray[Any] | None = None) -> Rows:
+        """Give each row as a dict, by its id, or by its number where there are no ids.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from clew.datasets import Table
+        >>> Table("t.csv", {"id": np.array([7, 9]), "size": np.array([1.0, np.nan])}, ("size",), 2).rows()[1]
+        {'id': 9, 'size': None}
+        """
+        return Rows(self.values, np.arange(self.n_rows) if ids is None else ids)
 
     def matrix(self, columns: Sequence[str] | None = None, id_column: str | None = None) -> Any:
         """Give the rows as one numeric matrix.

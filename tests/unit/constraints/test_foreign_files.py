@@ -125,6 +125,13 @@ def test_zingg_id_under_another_name(tmp_path):
     assert pairs_of(read_answers(written(tmp_path, "m.json", rows), id_columns="customer")) == ZINGG_SAYS
 
 
+def test_zingg_id_is_looked_up_in_the_column_of_that_name(tmp_path):
+    # Rows are known by their numbers here, and "id" is a column: a 1 in it is not row 1.
+    rows = [{"z_cluster": 0, "z_isMatch": 1, "id": number, "name": "cleaned"} for number in (1, 2)]
+    table = {0: {"id": 2, "name": "x"}, 1: {"id": 7, "name": "y"}, 2: {"id": 1, "name": "z"}}
+    assert pairs_of(read_answers(written(tmp_path, "m.json", rows), table=table)) == [(2, 0, "same")]
+
+
 def test_zingg_larger_group_is_a_chain():
     frame = pd.DataFrame({"z_cluster": [5, 5, 5], "z_isMatch": [1, 1, 1], "id": ["c", "a", "b"]})
     assert Constraints.of(frame, ids=IDS) == Constraints([(2, 0), (0, 1)], ids=IDS)

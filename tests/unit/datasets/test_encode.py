@@ -387,7 +387,7 @@ def test_values_and_records_are_the_users(tmp_path):
     path.write_text("id,n,x,name\n007,1,1.5,Ann\n008,,2,\n")
     encoded = encode(path, id_column="id")
     assert encoded.values == {"id": ["007", "008"], "n": [1, None], "x": [1.5, 2.0], "name": ["Ann", None]}
-    assert encoded.records()["008"] == {"id": "008", "n": None, "x": 2.0, "name": None}
+    assert encoded.rows["008"] == {"id": "008", "n": None, "x": 2.0, "name": None}
     assert repr(encoded) == f"<Encoded {path}: 2 rows, 1 numbers from 1 columns>"
 
 

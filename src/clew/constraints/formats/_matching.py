@@ -12,8 +12,9 @@ from clew.constraints.formats._document import RECORD_IDS, Document, Found
 class RowFinder:
     """Finds the ids of whole records.
 
-    An id column is used where the user named one, or where a usual name holds ids that are all known. Otherwise
-    records are compared with the rows of the table on the fields both have, case and spaces aside.
+    A field that holds an id, by the name the user gave or a usual one, is enough: a column of the table with one row
+    of that value, or else one of the known ids. Otherwise records are compared with the rows of the table on the
+    fields both have, case and spaces aside.
     """
 
     def __init__(self, document: Document, ignored_prefix: str = "") -> None:
@@ -39,11 +40,15 @@ class RowFinder:
         return rows[0][0], rows[1][0]
 
     def _rows(self, place: str, record: Mapping[str, Any]) -> list[Any]:
-        for name in self.document.id_columns[:1] or RECORD_IDS:
-            if name in record and key_of(record[name]):
-                key = key_of(record[name])
-                if self._known is None or key in self._known or self.document.id_columns:
-                    return [record[name]]
+        named = self.document.id_columns[:1]
+        for name in named or RECORD_IDS:
+            key = key_of(record.get(name))
+            if key and name in self._columns:
+                rows = self._by_content((name,)).get((_comparable(record[name]),), [])
+                if len(rows) == 1:
+                    return rows
+            elif key and (named or self._known is None or key in self._known):
+                return [record[name]]
         if self.document.table is None:
             raise self.document.error(
                 f"{place}: holds a whole record and no id that is known. Pass table={{id: record}}, the rows it came "
