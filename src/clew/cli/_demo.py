@@ -20,8 +20,7 @@ from scipy.optimize import linear_sum_assignment
 from clew import Constraints, PCKMeans
 from clew.cli import _exits, _picture, _render
 from clew.cli._progress import progress
-from clew.cli._scaling import scaled
-from clew.datasets import Dataset, load, replacing, write_table
+from clew.datasets import Dataset, load, replacing, scaled, write_table
 from clew.evaluation import adjusted_rand_score, normalized_mutual_info, pairwise_scores
 from clew.exceptions import FileError, MissingExtraError
 
