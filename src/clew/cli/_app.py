@@ -84,7 +84,7 @@ def cluster(
         list[str],
         typer.Argument(
             metavar="DATA",
-            help="A csv, tsv, parquet, npy or npz file.",
+            help="A csv, tsv, jsonl, parquet, npy or npz file, or a folder of images.",
         ),
     ],
     n_clusters: Annotated[
@@ -96,7 +96,8 @@ def cluster(
             "-c",
             "--constraints",
             metavar="FILE",
-            help="Answers about pairs (csv, tsv, jsonl, parquet): id_1, id_2, answer, perhaps confidence. "
+            help="Answers about pairs (csv, tsv, jsonl, parquet): id_1, id_2, answer, perhaps confidence; or the "
+            "labels of splink, zingg, dedupe, Label Studio, …. "
             "The ids are those of --id, or row numbers from 0.",
         ),
     ] = None,

@@ -12,7 +12,7 @@ from rich.text import Text
 from clew import Constraints
 from clew.cli import _exits, _render
 from clew.constraints import read_records
-from clew.datasets import read_table
+from clew.datasets import as_table
 from clew.exceptions import ParameterError
 
 # Contradictions told before the rest is only mentioned.
@@ -37,7 +37,7 @@ def _read(answers: Path, data: Path | None, id_column: str | None) -> Constraint
         if id_column is not None:
             raise ParameterError("--id names a column of the data: give the data with --data.")
         return Constraints.from_file(answers, ids=read_records(answers).ids())
-    table = read_table(data, text=[id_column] if id_column else [])
+    table = as_table(data, text=[id_column] if id_column else [])
     ids = None if id_column is None else table.ids(id_column)
     return Constraints.from_file(answers, ids=ids, n_samples=table.n_rows, table=table.rows(ids))
 

@@ -19,7 +19,7 @@ from clew.cli import _exits, _render
 from clew.cli._methods import find_method
 from clew.cli._parameters import signature_of, split_arguments
 from clew.cli._progress import progress
-from clew.datasets import Table, check_writable, encode, read_table, scaled, write_table
+from clew.datasets import Table, as_table, check_writable, encode, scaled, write_table
 from clew.datasets._columns import is_id_name
 from clew.evaluation import constraint_satisfaction
 from clew.exceptions import ParameterError
@@ -64,7 +64,7 @@ def run(request: Request, own_flags: Iterable[str]) -> None:
     estimator, data = _estimator(request, own_flags)
     output = _output(request, data)
     with progress(f"reading {data.name}", quiet=request.quiet):
-        table = read_table(data, text=[name for name in (request.id_column, request.label_column) if name])
+        table = as_table(data, text=[name for name in (request.id_column, request.label_column) if name])
         X, columns = _matrix(table, request)
         ids = None if request.id_column is None else table.ids(request.id_column)
         knowledge = _knowledge(request, table, ids)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,16 @@ from clew.exceptions import DataError, DataTypeError, FileError
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff")
 
 
-def as_table(data: Any, *, id_column: str | None = None) -> Table:
+def as_table(data: Any, *, text: Collection[str] = ()) -> Table:
     """Give any data with rows as a table of named columns.
 
     Parameters
     ----------
     data : Table, path, frame, array, sparse matrix, or list of dicts
-        A path is a file (csv, tsv, jsonl, parquet, npy, npz) or a folder of images, which becomes a table of their
-        file names. An array is one column of vectors, "X".
-    id_column : str, optional
-        Kept as it is written, so that 007 stays 007.
+        A path is a file (csv, tsv, jsonl, parquet, npy, npz) or a folder, which becomes a table of the images in it:
+        "file" to call them by, and "image". An array is one column of vectors, "X".
+    text : collection of str
+        Columns of a csv or tsv file to keep as they are written, for ids such as ``007``.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def as_table(data: Any, *, id_column: str | None = None) -> Table:
         path = Path(data)
         if path.is_dir():
             return _folder_of_images(path)
-        return read_table(path, text=[id_column] if id_column else [])
+        return read_table(path, text=text)
     if sparse.issparse(data):
         return _with_rows({"X": data.tocsr()})
     frame = nw.from_native(data, eager_only=True, pass_through=True)
@@ -100,4 +100,4 @@ def _folder_of_images(folder: Path) -> Table:
     if not names:
         raise FileError(f"{folder} is a folder without images ({', '.join(IMAGES)}).")
     column = np.array(names, dtype=object)
-    return Table(str(folder), {"file": column}, ("file",), len(names))
+    return Table(str(folder), {"file": column, "image": column}, ("image",), len(names))

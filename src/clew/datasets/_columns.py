@@ -30,6 +30,16 @@ _DATES = ("iso", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d %H:%M
           "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M")  # fmt: skip
 
 
+# Signs around a number, and the ways to group its digits: which sign groups, and which is the decimal point.
+_SIGNS = re.compile(r"^[€$£¥]\s*|\s*[€$£¥%]$")
+_NUMBERS = (
+    (re.compile(r"^[+-]?\d+(?:\.\d+)?$"), "_", ".", ""),
+    (re.compile(r"^[+-]?\d{1,3}(?:,\d{3})*(?:\.\d+)?$"), ",", ".", "a comma groups thousands"),
+    (re.compile(r"^[+-]?\d{1,3}(?:\.\d{3})*(?:,\d+)?$"), ".", ",", "decimal comma"),
+    (re.compile(r"^[+-]?\d+(?:,\d+)?$"), ".", ",", "decimal comma"),
+)
+
+
 @dataclass(frozen=True)
 class Column:
     """A column as it is understood.
@@ -42,7 +52,7 @@ class Column:
     values : array
         Floats with NaN for numbers and dates; text with "" for categories, texts and images; 2-D for vectors.
     note : str
-        The format of a date, or why it is left out.
+        How a number or a date is written, where it is not the usual way; why it is left out.
     """
 
     name: str
@@ -73,9 +83,9 @@ def understood(name: str, values: Any, *, chosen: bool) -> Column:
     vectors = _json_vectors(cells) if known[0].startswith("[") else None
     if vectors is not None:
         return Column(name, "vector", vectors)
-    dates = _dates(name, cells, known)
-    if dates is not None:
-        return dates
+    for kind, found in (("number", _written_numbers(cells, known)), ("date", _dates(cells, known))):
+        if found is not None:
+            return Column(name, kind, *found)
     if not chosen and len(distinct) == len(cells) and _names_rows(name, known):
         return Column(name, "left out", values, "it names the rows")
     if len(distinct) <= MOST_CATEGORIES and 2 * len(distinct) <= len(known):
@@ -118,13 +128,23 @@ def _json_vectors(cells: list[str]) -> NDArray[np.float64] | None:
     return vectors if vectors.ndim == 2 else None
 
 
-def _dates(name: str, cells: list[str], known: list[str]) -> Column | None:
+def _written_numbers(cells: list[str], known: list[str]) -> tuple[NDArray[np.float64], str] | None:
+    """Numbers as people write them: 1.234,5 or 1,234.5, with a currency or a percent sign; None for other cells."""
+    plain = {cell: _SIGNS.sub("", cell).replace("−", "-") for cell in known}
+    for pattern, grouping, point, note in _NUMBERS:
+        if all(pattern.match(text) for text in plain.values()):
+            numbers = {cell: float(text.replace(grouping, "").replace(point, ".")) for cell, text in plain.items()}
+            return np.array([numbers.get(cell, np.nan) for cell in cells]), note
+    return None
+
+
+def _dates(cells: list[str], known: list[str]) -> tuple[NDArray[np.float64], str] | None:
     for form in _DATES:
         # A few cells first: most columns are no dates, and parsing is slow.
         if all(_seconds(cell, form) is not None for cell in known[:20]):
             seconds = [_seconds(cell, form) if cell else np.nan for cell in cells]
             if None not in seconds:
-                return Column(name, "date", np.array(seconds, dtype=np.float64), form)
+                return np.array(seconds, dtype=np.float64), "" if form == "iso" else form
     return None
 
 

@@ -120,9 +120,9 @@ def encode(
 ) -> Encoded:
     """Make vectors of any table, and tell what was done.
 
-    Numbers and dates are standardised, missing ones set to the median. Words that few rows differ in are categories,
-    one number each; other texts become TF-IDF vectors of words (and groups of letters, where texts are short),
-    reduced to 100 numbers. A column of lists is a column of vectors; one of file names of images becomes grey values
+    Numbers and dates are standardised, missing ones set to the median. Words that rows share are categories, one
+    number each; other texts become TF-IDF vectors of words (and groups of letters, where texts are short), reduced to
+    few numbers. A column of lists is a column of vectors; one of file names of images becomes grey values
     and edge directions. Columns that name the rows, or say the same everywhere, are left out. Every column then
     weighs the same.
 
@@ -173,7 +173,7 @@ def encode(
     if scale != "auto" and scale not in SCALES:
         raise ParameterError(f"scale={scale!r}: expected auto, {', '.join(SCALES)}.")
     check_text(text)
-    table = as_table(data, id_column=id_column)
+    table = as_table(data, text=[id_column] if id_column else [])
     ids = np.arange(table.n_rows) if id_column is None else table.ids(id_column)
     if vectors is not None:
         table, columns = _with_vectors(table, vectors, columns)
@@ -227,9 +227,9 @@ def _with_vectors(table: Table, vectors: Any, columns: Sequence[str] | None) -> 
 
 
 def _folder(data: Any, table: Table) -> Path | None:
-    if not isinstance(data, str | os.PathLike | Table):
-        return None
     path = Path(table.source)
+    if not isinstance(data, str | os.PathLike | Table) or not path.exists():
+        return None
     return path if path.is_dir() else path.parent
 
 
@@ -310,10 +310,8 @@ def _add_numbers(
     done = {"auto": "standardised", "standard": "standardised", "none": "as it is"}.get(scale, f"{scale} scale")
     for place, column in enumerate(numbers):
         parts[column.name] = matrix[:, place : place + 1]
-        how = done
-        if column.kind == "date":
-            form = "" if column.note == "iso" else f" ({column.note})"
-            how = f"seconds since 1970{form}, {done}"
+        note = f" ({column.note})" if column.note else ""
+        how = f"seconds since 1970{note}, {done}" if column.kind == "date" else f"{done}{note}"
         n_missing = int(missing[:, place].sum())
         if n_missing:
             median = "" if column.kind == "date" else f", {medians[place]:.6g}"

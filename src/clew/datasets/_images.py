@@ -16,18 +16,25 @@ SIDE = 32  # pixels to which images are reduced
 _PIXEL = 2  # … and of which squares this wide are averaged to a grey value
 _CELL = 8  # pixels of a cell of the histogram of directions
 _DIRECTIONS = 9
+_BLOCK = 1024  # images described at a time; gradients take ten times the memory of what is kept
+_BLANK = np.zeros((SIDE, SIDE))
 
 
 def image_vectors(names: Sequence[str], folder: Path | None) -> NDArray[np.float64]:
     """Two halves of length 1 each per image, grey values and edge directions; the mean where a cell is empty."""
-    grey = np.zeros((len(names), SIDE, SIDE))
+    blocks = [
+        _described([_grey(confined(name, folder)) if name else _BLANK for name in names[start : start + _BLOCK]])
+        for start in range(0, len(names), _BLOCK)
+    ]
+    vectors = np.concatenate(blocks)
     there = np.array([bool(name) for name in names])
-    for row, name in enumerate(names):
-        if name:
-            grey[row] = _grey(confined(name, folder))
-    vectors = np.hstack([_pixels(grey), _directions(grey)])
     vectors[~there] = vectors[there].mean(axis=0)
     return vectors
+
+
+def _described(images: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    grey = np.stack(images)
+    return np.hstack([_pixels(grey), _directions(grey)])
 
 
 def confined(name: str, folder: Path | None) -> Path:

@@ -155,9 +155,9 @@ class Table:
                 ((row, value) for row, value in enumerate(column) if value.lower() not in MISSING), (0, "")
             )
             raise DataError(
-                f'Column "{name}" of {self.source} holds text ("{value}" in {_row(row, ids)}). Encode it as '
-                "numbers, or name the columns to use (columns=[...], in the shell --columns a,b,c), or the one "
-                "that names the rows (id_column=..., in the shell --id COLUMN)."
+                f'Column "{name}" of {self.source} holds text ("{value}" in {_row(row, ids)}). Encode it '
+                "(clew.datasets.encode), or name the columns to use (columns=[...], in the shell --columns a,b,c), or "
+                "the one that names the rows (id_column=..., in the shell --id COLUMN)."
             )
         stored = column.data if sparse.issparse(column) else column
         dtype = np.float32 if stored.dtype in (np.float16, np.float32) else np.float64

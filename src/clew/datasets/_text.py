@@ -10,10 +10,11 @@ from scipy import sparse
 
 from clew.exceptions import DataError, MissingExtraError, ParameterError
 
-# Numbers per text. More follow single words, fewer blur topics.
+# Numbers per text: more follow single words, fewer blur topics. Short texts have less to say.
 COMPONENTS = 100
+COMPONENTS_OF_SHORT = 50
 
-# Short texts share too few words; groups of letters also see inflections, compounds and slips of the pen.
+# Letters below which texts share too few words; groups of letters also see inflections, compounds and slips.
 SHORT = 200
 
 _FEATURES = 50_000
@@ -56,7 +57,7 @@ def _tfidf(texts: list[str], random_state: int) -> tuple[NDArray[np.float64] | N
     known = [text for text in texts if text]
     short = float(np.median([len(text) for text in known])) < SHORT
     settings: dict[str, dict[str, Any]] = {
-        "words": {"analyzer": "word", "ngram_range": (1, 2), "token_pattern": r"(?u)\b\w+\b"}
+        "words": {"analyzer": "word", "ngram_range": (1, 2 if short else 1), "token_pattern": r"(?u)\b\w+\b"}
     }
     if short:
         settings["groups of letters"] = {"analyzer": "char_wb", "ngram_range": (3, 4)}
@@ -66,25 +67,27 @@ def _tfidf(texts: list[str], random_state: int) -> tuple[NDArray[np.float64] | N
             **setting, min_df=2, max_df=0.5 if len(known) >= 20 else 1.0, max_features=_FEATURES, sublinear_tf=True
         )
         try:
-            vectorizer.fit(known)
+            parts[name] = vectorizer.fit_transform(known)
         except ValueError:  # no word, or none that two texts share
             continue
-        parts[name] = vectorizer.transform(texts)
     if not parts:
         return None, "no two of its texts share a word"
     terms = sparse.hstack(list(parts.values()), format="csr")
     how = " and ".join(parts)
-    vectors = reduced(terms, random_state)
-    return _normalised(vectors), f"TF-IDF of {terms.shape[1]:,} {how}, reduced to {vectors.shape[1]} numbers"
+    of_known = reduced(terms, random_state, COMPONENTS_OF_SHORT if short else COMPONENTS)
+    vectors = np.zeros((len(texts), of_known.shape[1]))
+    vectors[[bool(text) for text in texts]] = of_known
+    smaller = "" if vectors.shape[1] == terms.shape[1] else f", reduced to {vectors.shape[1]} numbers"
+    return _normalised(vectors), f"TF-IDF of {terms.shape[1]:,} {how}{smaller}"
 
 
-def reduced(matrix: Any, random_state: int) -> NDArray[np.float64]:
+def reduced(matrix: Any, random_state: int, n_components: int = COMPONENTS) -> NDArray[np.float64]:
     """A wide sparse matrix as a few dense columns that keep most of it."""
     from sklearn.decomposition import TruncatedSVD
 
-    n_components = min(COMPONENTS, matrix.shape[0] - 1, matrix.shape[1] - 1)
-    if n_components < 2 or matrix.shape[1] <= COMPONENTS:
+    if matrix.shape[0] < 3 or matrix.shape[1] <= n_components:
         return np.asarray(matrix.toarray(), dtype=np.float64)
+    n_components = min(n_components, matrix.shape[0] - 1)
     svd = TruncatedSVD(n_components, n_iter=4, random_state=random_state)
     return np.asarray(svd.fit_transform(matrix), dtype=np.float64)
 

@@ -78,6 +78,28 @@ def test_sparse_rows_are_reduced():
     assert_array_equal(encode(narrow).X, narrow.toarray())
 
 
+@pytest.mark.parametrize(
+    "cells, numbers, note",
+    [
+        (["1,5", "2,25", "1.000,5"], [1.5, 2.25, 1000.5], "decimal comma"),
+        (["1,5", "1000,25", "7"], [1.5, 1000.25, 7], "decimal comma"),
+        (["1,500", "2,250.5", "7"], [1500, 2250.5, 7], "a comma groups thousands"),
+        (["5 %", "7.5%", "-1 %"], [5, 7.5, -1], ""),
+        (["€ 1,50", "2,25 €", ""], [1.5, 2.25, 1.875], "decimal comma"),
+    ],
+)
+def test_numbers_as_people_write_them(cells, numbers, note):
+    encoded = encode(table(a=cells), scale="none")
+    assert encoded.kinds == {"a": "number"}
+    assert_array_equal(encoded.X.ravel(), numbers)
+    assert note in encoded.columns[0].how
+
+
+@pytest.mark.parametrize("cells", [["1,5,2", "3,4", "1,5"], ["1.5.2024x", "2", "3"], ["12-3", "4-5", "6-7"]])
+def test_other_figures_are_no_numbers(cells):
+    assert encode(table(a=cells, b=[1, 2, 3])).kinds["a"] != "number"
+
+
 def test_infinite_number_is_named():
     with pytest.raises(DataError, match=r'"a" of the data has an infinite value in row 1, id "y"'):
         encode(table(id=["x", "y", "z"], a=[1.0, np.inf, 2.0]), id_column="id")
@@ -311,7 +333,8 @@ def pictures(tmp_path):
 
 def test_folder_of_images_clusters_by_what_they_show(pictures):
     encoded = encode(pictures)
-    assert encoded.kinds == {"file": "image"}
+    assert encoded.kinds == {"file": "left out: not among the columns to use", "image": "image"}
+    assert encode(pictures, id_column="file").ids.tolist() == encoded.values["file"]
     assert encoded.values["file"] == [f"across-{n}.png" for n in range(3)] + [f"deep/down-{n}.png" for n in range(3)]
     labels = KMeans(2, n_init=10, random_state=0).fit_predict(encoded.X)
     assert adjusted_rand_score([0, 0, 0, 1, 1, 1], labels) == 1
