@@ -547,6 +547,17 @@ def test_json_of_nobody(tmp_path, content, sentence):
         read_answers(written(tmp_path, "a.json", content))
 
 
+def test_time_out_of_this_world(tmp_path):
+    with pytest.raises(FileError, match=r"pairs.jsonl is not what prodigy writes \(\w+Error"):
+        read_answers(written(tmp_path, "pairs.jsonl", json.dumps(prodigy(answer="accept", _timestamp=1e300))))
+
+
+def test_columns_of_different_lengths(tmp_path):
+    columns = {"unique_id_l": ["a"], "unique_id_r": [], "clerical_match_score": [1]}
+    with pytest.raises(FileError, match=r"labels.json: cannot tell which tool wrote it"):
+        read_answers(written(tmp_path, "labels.json", columns))
+
+
 def test_format_by_name(tmp_path):
     path = written(tmp_path, "labels.csv", SPLINK)
     assert read_answers(path, format="splink").format == "splink"

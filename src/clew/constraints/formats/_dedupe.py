@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from clew.constraints.formats._document import Document, Found
+from clew.constraints.formats._document import Document, Found, is_list
 from clew.constraints.formats._matching import RowFinder
 
 _ANSWERS = {"match": "same", "distinct": "different", "unsure": "unsure"}
@@ -16,8 +16,8 @@ def matches(document: Document) -> bool:
     content = document.content
     if not isinstance(content, Mapping) or not content or not set(content) <= set(_ANSWERS):
         return False
-    pairs = [pair for pairs in content.values() for pair in pairs] if document.is_table else []
-    return bool(pairs) and all(_is_pair_of_records(decoded(pair)) for pair in pairs[:1])
+    first = next((pairs[0] for pairs in content.values() if is_list(pairs) and len(pairs)), None)
+    return _is_pair_of_records(decoded(first))
 
 
 def read(document: Document, found: Found) -> None:

@@ -58,10 +58,10 @@ class Document:
 
     @property
     def is_table(self) -> bool:
-        """Whether the content is columns by name."""
-        return isinstance(self.content, Mapping) and all(
-            isinstance(cells, Sequence) and not isinstance(cells, str | Mapping) for cells in self.content.values()
-        )
+        """Whether the content is columns of one length, by name."""
+        if not isinstance(self.content, Mapping) or not all(map(is_list, self.content.values())):
+            return False
+        return len({len(cells) for cells in self.content.values()}) <= 1
 
     def has_columns(self, *names: str) -> bool:
         """Whether the rows have all of these fields (the first row, where each has its own)."""
@@ -107,6 +107,11 @@ class Document:
         if kind is None:
             raise self.error(f"{place}: cannot read the answer {word!r}. Expected same, different or unsure.")
         return ANSWER_OF_KIND[kind]
+
+
+def is_list(value: Any) -> bool:
+    """Whether a value is a list of others; a text is not."""
+    return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def _own_id(record: Any, names: tuple[str, ...]) -> Any:

@@ -15,7 +15,7 @@ from clew.constraints.formats import (
     _zingg,
 )
 from clew.constraints.formats._document import Document, Found
-from clew.exceptions import ConstraintError, ParameterError
+from clew.exceptions import ClewError, ConstraintError, ParameterError
 
 _READERS: dict[str, Any] = {
     "splink": _splink,
@@ -44,7 +44,10 @@ def read_document(document: Document, tool: str) -> Records:
     found = Found(document, tool)
     try:
         _READERS[tool].read(document, found)
-    except (KeyError, TypeError, AttributeError) as error:
+    except ClewError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, OSError) as error:
+        # Readers trust the shape that a tool documents; whatever breaks there is not that shape.
         raise document.error(f"{document.name} is not what {tool} writes ({type(error).__name__}: {error}).") from error
     return found.records()
 
