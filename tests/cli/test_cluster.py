@@ -258,6 +258,18 @@ def test_answers_about_whole_records_are_found_in_the_data(clew, tmp_path):
     assert "T-1" in checked.output
 
 
+def test_folder_of_images(clew, tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="needs the extra images")
+    (tmp_path / "pictures").mkdir()
+    for name, across in (("a", True), ("b", True), ("c", False), ("d", False)):
+        grey = np.full((32, 32), 10 + ord(name), dtype=np.uint8)
+        (grey if across else grey.T)[::8] = 250
+        image.fromarray(grey).save(tmp_path / "pictures" / f"{name}.png")
+    result = clew("cluster", "pictures", "-k", 2, "--id", "file", "-o", "out.csv")
+    assert result.exit_code == 0, result.output
+    assert groups_in(tmp_path / "out.csv", "file") == [{"a.png", "b.png"}, {"c.png", "d.png"}]
+
+
 def test_many_clusters_are_cut_short(clew, tmp_path):
     np.save(tmp_path / "data.npy", np.arange(40.0)[:, None])
     result = clew("cluster", "data.npy", "-k", 20)
