@@ -209,6 +209,24 @@ def _write_parquet(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     pyarrow.parquet.write_table(pyarrow.table(columns), path)
 
 
+def read_json_lines(path: Path) -> tuple[list[dict[str, Any]], list[int]]:
+    """The objects of a jsonl file and the line of each; blank lines are passed over."""
+    objects, lines = [], []
+    with open(path, encoding="utf-8-sig") as file:
+        for number, text in enumerate(file, start=1):
+            if not text.strip():
+                continue
+            try:
+                value = json.loads(text)
+            except json.JSONDecodeError as error:
+                raise FileError(f"{path.name} line {number}: not JSON ({error.msg}).") from None
+            if not isinstance(value, dict):
+                raise FileError(f"{path.name} line {number}: expected one JSON object a line.")
+            objects.append(value)
+            lines.append(number)
+    return objects, lines
+
+
 def require_pyarrow() -> Any:
     """The pyarrow package with its parquet reader, or an error that names the extra."""
     try:

@@ -236,6 +236,34 @@ def test_npz_that_is_no_table(tmp_path, arrays, sentence):
         read_table(tmp_path / "a.npz")
 
 
+def test_jsonl_kinds(tmp_path):
+    lines = [
+        {"id": 7, "flag": True, "size": 1.5, "tags": {"a": 1}, "vector": [1, 2]},
+        {"id": 9, "flag": False, "size": None, "name": "é", "vector": [3, 4.5]},
+    ]
+    table = table_of(tmp_path, "\n\n".join(map(json.dumps, lines)), "a.jsonl")
+    assert table.ids("id").tolist() == [7, 9]
+    assert table.column("flag").dtype == bool
+    assert_array_equal(table.column("size"), [1.5, np.nan])
+    assert table.column("tags").tolist() == ['{"a": 1}', ""]
+    assert table.column("name").tolist() == ["", "é"]
+    assert_array_equal(table.matrix(["vector"]), [[1.0, 2.0], [3.0, 4.5]])
+
+
+@pytest.mark.parametrize(
+    "content, sentence",
+    [
+        ("", "has no rows"),
+        ("{}\n{}", "has no rows"),
+        ('{"a": 1}\n{"a": ', "line 2: not JSON"),
+        ("[1]", "line 1: expected"),
+    ],
+)
+def test_jsonl_that_is_no_table(tmp_path, content, sentence):
+    with pytest.raises(FileError, match=sentence):
+        table_of(tmp_path, content, "a.jsonl")
+
+
 def test_parquet_kinds(tmp_path):
     big = 2**60 + 1
     frame = pl.DataFrame(

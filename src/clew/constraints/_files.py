@@ -13,7 +13,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from clew._tables import delimiter_of, require_pyarrow, unguarded
+from clew._tables import delimiter_of, read_json_lines, require_pyarrow, unguarded
 from clew.constraints._records import Records, key_of
 from clew.constraints.formats import read_document, recognised
 from clew.constraints.formats._document import Document
@@ -109,19 +109,7 @@ def _read_csv(path: Path) -> _Content:
 
 
 def _read_jsonl(path: Path) -> _Content:
-    objects, lines = [], []
-    with open(path, encoding="utf-8-sig") as file:
-        for number, text in enumerate(file, start=1):
-            if not text.strip():
-                continue
-            try:
-                value = json.loads(text)
-            except json.JSONDecodeError as error:
-                raise FileError(f"{path.name} line {number}: not JSON ({error.msg}).") from None
-            if not isinstance(value, dict):
-                raise FileError(f"{path.name} line {number}: expected one JSON object a line.")
-            objects.append(value)
-            lines.append(number)
+    objects, lines = read_json_lines(path)
     return objects, lambda place: f"{path.name} line {lines[place]}"
 
 

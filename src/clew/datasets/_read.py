@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import difflib
-import json
 import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from clew._tables import delimiter_of, require_pyarrow
+from clew._tables import delimiter_of, read_json_lines, require_pyarrow
 from clew.datasets._cells import columns_of
 from clew.datasets._rows import Rows
 from clew.exceptions import DataError, FileError, ParameterError
@@ -338,18 +337,7 @@ def _number(text: str) -> float | None:
 
 
 def _read_jsonl(path: Path) -> Table:
-    records = []
-    with open(path, encoding="utf-8-sig") as stream:
-        for number, line in enumerate(stream, start=1):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise FileError(f"{path}, line {number}: not JSON ({error.msg}).") from None
-            if not isinstance(record, dict):
-                raise FileError(f"{path}, line {number}: expected one JSON object a line.")
-            records.append(record)
+    records, _ = read_json_lines(path)
     values = columns_of(str(path), records)
     if not values:
         raise FileError(f"{path} has no rows.")
