@@ -43,6 +43,8 @@ def read_records(
         content, where = reader(path)
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}. Check the path.") from None
+    except RecursionError:
+        raise FileError(f"{path.name}: its JSON is nested too deeply to be answers.") from None
     except UnicodeDecodeError as error:
         line = _first_line_not_utf8(path)
         raise FileError(f"{path.name} line {line}: not UTF-8. Save the file as UTF-8.") from error

@@ -51,8 +51,9 @@ def confined(name: str, folder: Path | None) -> Path:
 def _grey(path: Path) -> NDArray[np.float64]:
     image = _pillow()
     with warnings.catch_warnings():
-        # Pillow warns of images so large that they may be made to fill the memory.
-        warnings.simplefilter("error")
+        warnings.simplefilter("ignore")  # of odd palettes and the like
+        # … but images so large that they may be made to fill the memory are refused.
+        warnings.simplefilter("error", image.DecompressionBombWarning)
         try:
             with image.open(path) as opened:
                 small = opened.convert("L").resize((SIDE, SIDE), image.Resampling.BOX)

@@ -540,6 +540,7 @@ def test_lines_of_json_under_the_wrong_ending(tmp_path):
         ("[1, 2]", "object 0: expected an object, found int"),
         ("7", "expected a list of objects, or one object; found int"),
         ('{"a": ', "line 1: not JSON"),
+        ("[" * 100_000, "nested too deeply"),
     ],
 )
 def test_json_of_nobody(tmp_path, content, sentence):

@@ -374,6 +374,12 @@ def test_image_that_cannot_be_read_is_named(pictures, content):
         encode(pictures / "t.csv")
 
 
+def test_image_that_would_fill_the_memory_is_refused(pictures, monkeypatch):
+    monkeypatch.setattr("PIL.Image.MAX_IMAGE_PIXELS", 400)
+    with pytest.raises(FileError, match=r"Cannot read the image .*across-0.png: .*exceeds limit"):
+        encode(pictures)
+
+
 def test_images_without_pillow_name_the_extra(pictures, monkeypatch):
     real = builtins.__import__
 
