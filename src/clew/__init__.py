@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from clew._registry import load
     from clew.constraints import Constraints
     from clew.partitional import ConstrainedKMeans, COPKMeans, IGKMeans, PCKMeans, SeededKMeans
+    from clew.session import Session
 
 _HOMES = {
     "COPKMeans": "partitional",
@@ -22,6 +23,7 @@ _HOMES = {
     "IGKMeans": "partitional",
     "PCKMeans": "partitional",
     "SeededKMeans": "partitional",
+    "Session": "session",
     "load": "_registry",
 }
 
@@ -32,6 +34,7 @@ __all__ = [
     "IGKMeans",
     "PCKMeans",
     "SeededKMeans",
+    "Session",
     "__version__",
     "load",
 ]

@@ -1,7 +1,7 @@
 """What to ask next: strategies, the driver that asks, simulated answers, learning curves."""
 
 from clew.active._ability_to_separate import AbilityToSeparate
-from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair, Which
+from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair, Stated, Which
 from clew.active._cluster_pairs import ClusterPairs
 from clew.active._committee import Committee
 from clew.active._dense_min_max import DenseMinMax
@@ -42,6 +42,7 @@ __all__ = [
     "Progress",
     "Questions",
     "RandomPairs",
+    "Stated",
     "Strategy",
     "SuperInstances",
     "View",

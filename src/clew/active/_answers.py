@@ -109,3 +109,19 @@ class Which:
         if word is SAME:
             raise ParameterError(f"Say which row it is the same as: one of {list(self.candidates)}.")
         return word
+
+
+@dataclass(frozen=True)
+class Stated:
+    """Pairs that somebody volunteered: all of them are taken in, or none.
+
+    Attributes
+    ----------
+    said : tuple of (Pair, Answer)
+    """
+
+    said: tuple[tuple[Pair, Answer], ...]
+
+    def pairs(self, answer: Any) -> list[tuple[Pair, Answer]]:
+        """What was said about pairs, unless the whole is "unsure"."""
+        return [(pair, UNSURE) for pair, _ in self.said] if answer is UNSURE else list(self.said)

@@ -6,6 +6,8 @@ is known about a pair is constant time, adding an answer costs the smaller side 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -89,6 +91,34 @@ class Knowledge:
                 self._roots[component] = self._root(component)
         return self._roots
 
+    def contradicts(self, said: Iterable[tuple[tuple[int, int], Answer]]) -> bool:
+        """Whether pairs, taken together, contradict each other or what is known; changes nothing."""
+        parent: dict[int, int] = {}
+
+        def root(component: int) -> int:
+            while (above := parent.get(component, component)) != component:
+                component = above
+            return component
+
+        apart = []
+        for (first, second), answer in said:
+            one, two = self.component(first), self.component(second)
+            if answer is SAME:
+                parent[root(one)] = root(two)
+            elif answer is DIFFERENT:
+                apart.append((one, two))
+        joined: dict[int, list[int]] = {}
+        for component in {*parent, *parent.values()}:
+            joined.setdefault(root(component), []).append(component)
+        return any(root(one) == root(two) for one, two in apart) or any(map(self._holds_apart, joined.values()))
+
+    def _holds_apart(self, components: list[int]) -> bool:
+        """Whether some of these components are known to be apart."""
+        cliques = [clique for component in components for clique in self._clique_ids(component)]
+        return len(set(cliques)) < len(cliques) or any(
+            not self._edges(component).isdisjoint(components) for component in components
+        )
+
     def add(self, first: int, second: int, answer: Answer) -> bool:
         """Take an answer in; False, and nothing changed, if it contradicts what is known."""
         known = self.relation(first, second)
@@ -118,6 +148,30 @@ class Knowledge:
         del self._apart[two], self._cliques[two], self._rows[two]
         self._parent[two] = one
         self._roots = None
+
+    def n_decided_by(self, first: int, second: int, answer: Answer) -> int:
+        """How many pairs an answer would decide, itself included; 0 if it is decided already."""
+        if self.relation(first, second) is not None:
+            return 0
+        one, two = self.component(first), self.component(second)
+        n_one, n_two = len(self.rows(first)), len(self.rows(second))
+        if answer is DIFFERENT:
+            return n_one * n_two
+        only_one, only_two = self._apart_from(one, first), self._apart_from(two, second)
+        new = n_two * self._n_rows_in(only_one - only_two) + n_one * self._n_rows_in(only_two - only_one)
+        return n_one * n_two + new
+
+    def _apart_from(self, root: int, row: int) -> set[int]:
+        """All components known to be apart from one."""
+        found = set(self._edges(root))
+        if self._clique_ids(root):
+            graph, roots = self._prior.graph, self._all_roots()
+            for component in np.unique(self._prior.component_of[self.rows(row)]).tolist():
+                found.update(roots[graph.neighbours(component)].tolist())
+        return found
+
+    def _n_rows_in(self, roots: set[int]) -> int:
+        return sum(len(self._rows[root]) if root in self._rows else len(self._prior_rows(root)) for root in roots)
 
     def n_implied(self) -> int:
         """Pairs that answers and prior knowledge decide, among the components that answers touched."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -12,7 +13,7 @@ from sklearn.base import clone
 
 from clew._base import ConstrainedClusterer
 from clew._validation import as_generator, check_matrix
-from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair, Which
+from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair, Stated, Which
 from clew.active._knowledge import Knowledge
 from clew.active._view import View
 from clew.constraints import Conflict, Constraints
@@ -29,6 +30,7 @@ _LOOK_BACK, _STOP_BELOW = 20, 0.08
 _LEAST_CLUSTERS = 2
 
 Question = Pair | Which
+Entry = Pair | Which | Stated
 
 
 class Strategy(Protocol):
@@ -44,9 +46,9 @@ class Answered:
 
     Attributes
     ----------
-    question : Pair or Which
+    question : Pair, Which or Stated
     answer : Answer or int
-        For `Which`, possibly the row that was chosen.
+        For `Which`, possibly the row that was chosen; for `Stated`, SAME, or UNSURE to take it back.
     confidence : float
     expected : Answer or None
         What the clustering at that time foresaw.
@@ -54,7 +56,7 @@ class Answered:
         Whether the answer contradicts earlier ones and waits, out of use, to be resolved.
     """
 
-    question: Question
+    question: Entry
     answer: Any
     confidence: float = 1.0
     expected: Answer | None = None
@@ -91,6 +93,9 @@ class Questions:
         What is known beforehand, in any form `Constraints.of` takes; nothing it implies is asked.
     random_state : int, Generator, RandomState or None
         Same data, log and seed: same question.
+    trust_n_clusters : bool, default=True
+        Whether what follows from the number of clusters alone is known like an answer. If not, it is not asked either,
+        but no answer ever contradicts it.
 
     Examples
     --------
@@ -111,6 +116,8 @@ class Questions:
         clusterer: ConstrainedClusterer | None = None,
         constraints: Any = None,
         random_state: Any = None,
+        *,
+        trust_n_clusters: bool = True,
     ) -> None:
         if not callable(strategy):
             raise ParameterError(f"strategy={strategy!r}: expected a query strategy such as ExploreConsolidate().")
@@ -121,7 +128,7 @@ class Questions:
         if n_clusters is not None and n_clusters > n_rows:
             raise ParameterError(f"n_clusters={n_clusters}, but X has {n_rows} rows. Lower n_clusters.")
         self.strategy, self.n_clusters = strategy, None if n_clusters is None else int(n_clusters)
-        self.clusterer = clusterer
+        self.clusterer, self.trust_n_clusters = clusterer, trust_n_clusters
         self.prior = Constraints.of(constraints, n_samples=n_rows)
         self.prior.require_consistent()
         self._seed = _seed_of(random_state)
@@ -221,8 +228,16 @@ class Questions:
         reply = question.read(answer) if isinstance(question, Which) else Answer.of(answer)
         if not isinstance(confidence, int | float | np.number) or not 0 < confidence <= 1:
             raise ParameterError(f"confidence={confidence!r}: expected a number in (0, 1].")
+        return self._enter(Answered(question, reply, float(confidence), self._foreseen(question)))
+
+    def add(self, entry: Answered) -> bool:
+        """Take in an answer that was not asked for here, or pairs that were stated; what `tell` returns."""
+        return self._enter(self._read(entry))
+
+    def _enter(self, entry: Answered) -> bool:
+        question, reply = entry.question, entry.answer
         self._pending.pop(_key(question), None)
-        entry = self._take(Answered(question, reply, float(confidence), self._foreseen(question)))
+        entry = self._take(entry)
         self._log.append(entry)
         if self._live is not None and self._waiting is question and not entry.conflict:
             self._reply = reply
@@ -246,9 +261,8 @@ class Questions:
     def _take(self, entry: Answered) -> Answered:
         """Put an entry into the view; the entry comes back marked when it contradicts."""
         view, question = self._view, entry.question
-        said = question.pairs(entry.answer) if isinstance(question, Which) else [(question, entry.answer)]
         view.pending.difference_update(_pair_keys(question))
-        return replace(entry, conflict=not view.take(said))
+        return replace(entry, conflict=not view.take(_said(entry)))
 
     def undo(self) -> Answered | None:
         """Take the last answer back; its question may be asked again. None when there is none."""
@@ -265,28 +279,59 @@ class Questions:
         if not places:
             raise ParameterError(f"{question!r} has no answer to revise.")
         old = self._log[places[-1]]
-        reply = old.question.read(answer) if isinstance(old.question, Which) else Answer.of(answer)
-        self._log[places[-1]] = Answered(old.question, reply, old.confidence, old.expected)
+        self._log[places[-1]] = self._read(Answered(old.question, answer, old.confidence, old.expected))
         self._rebuild()
         return not self._log[places[-1]].conflict
 
     def replay(self, log: Iterable[Any]) -> None:
         """Take in a log: `Answered` entries, or (pair, answer) tuples; asked here or not."""
-        entries = []
-        for item in log:
-            entry = item if isinstance(item, Answered) else Answered(*_two(item))
-            question = _as_question(entry.question, self._view.n_rows)
-            reply = question.read(entry.answer) if isinstance(question, Which) else Answer.of(entry.answer)
-            entries.append(replace(entry, question=question, answer=reply))
-        self._log += entries
+        self._log += [self._read(item) for item in log]
         self._rebuild()
+
+    def again(self, log: Iterable[Any], strategy: Strategy, n_clusters: int | None) -> Questions:
+        """Another driver for the same data with its own log; what was computed from the data is shared."""
+        other = copy.copy(self)
+        other.strategy, other.n_clusters, other._pending = strategy, n_clusters, {}
+        other._log = [self._read(item) for item in log]
+        other._rng = other._keyed_rng()
+        other._rebuild()
+        return other
+
+    def hold(self, question: Question) -> None:
+        """Let a question wait for its answer as if `ask` had given it: nobody else is asked meanwhile."""
+        self._pending[_key(question)] = question
+        self._view.pending.update(_pair_keys(question))
+        self._live = None
+
+    def release(self, question: Question) -> None:
+        """Do not wait for an answer any longer; the question may be asked again."""
+        self._pending.pop(_key(question), None)
+        self._view.pending.difference_update(_pair_keys(question))
+        for other in self._pending.values():
+            self._view.pending.update(_pair_keys(other))
+        self._live = None
+
+    def _read(self, item: Any) -> Answered:
+        entry = item if isinstance(item, Answered) else Answered(*_two(item))
+        if isinstance(entry.question, Stated):
+            return entry
+        question = _as_question(entry.question, self._view.n_rows)
+        reply = question.read(entry.answer) if isinstance(question, Which) else Answer.of(entry.answer)
+        return replace(entry, question=question, answer=reply)
 
     def _rebuild(self) -> None:
         """The view from the log, from scratch."""
         closed = self.prior.closure()
         known = np.flatnonzero((closed.sizes > 1) | (closed.labels >= 0))
         by_size = known[np.lexsort((known, -closed.sizes[known], closed.labels[known] < 0))]
-        self._view = View(self.X, self.n_clusters, Knowledge(closed), closed.first_row[by_size], self._store)
+        self._view = View(
+            self.X,
+            self.n_clusters,
+            Knowledge(closed),
+            closed.first_row[by_size],
+            self._store,
+            deduces=self.trust_n_clusters,
+        )
         self._view.fit = self._current_labels
         self._log = [self._take(entry) for entry in self._log]
         answered = {_key(entry.question) for entry in self._log}
@@ -321,9 +366,7 @@ class Questions:
     def _stated(self, entries: Iterable[Answered]) -> Constraints:
         pairs: dict[Answer, list[tuple[tuple[int, int], float]]] = {SAME: [], DIFFERENT: [], UNSURE: []}
         for entry in entries:
-            question = entry.question
-            said = question.pairs(entry.answer) if isinstance(question, Which) else [(question, entry.answer)]
-            for pair, answer in said:
+            for pair, answer in _said(entry):
                 pairs[answer].append((pair.key, entry.confidence))
         return self._constraints_of(pairs[SAME], pairs[DIFFERENT])
 
@@ -391,7 +434,7 @@ class Questions:
 
     # -- progress --------------------------------------------------------------------------------------------------
 
-    def _foreseen(self, question: Question) -> Answer | None:
+    def _foreseen(self, question: Entry) -> Answer | None:
         if self._fitted is None or not isinstance(question, Pair):
             return None
         labels = self._fitted
@@ -477,11 +520,20 @@ def _as_question(question: Any, n_rows: int) -> Question:
     return question
 
 
-def _key(question: Question) -> Any:
+def _said(entry: Answered) -> list[tuple[Pair, Answer]]:
+    question = entry.question
+    return [(question, entry.answer)] if isinstance(question, Pair) else question.pairs(entry.answer)
+
+
+def _key(question: Entry) -> Any:
+    if isinstance(question, Stated):
+        return question
     return question.key if isinstance(question, Pair) else (question.row, question.candidates)
 
 
-def _pair_keys(question: Question) -> list[tuple[int, int]]:
+def _pair_keys(question: Entry) -> list[tuple[int, int]]:
+    if isinstance(question, Stated):
+        return []
     if isinstance(question, Pair):
         return [question.key]
     return [Pair(question.row, one).key for one in question.candidates]

@@ -57,7 +57,14 @@ class View:
     """
 
     def __init__(
-        self, X: Any, n_clusters: int | None, knowledge: Knowledge, prior_rows: IntArray, store: dict[str, Any]
+        self,
+        X: Any,
+        n_clusters: int | None,
+        knowledge: Knowledge,
+        prior_rows: IntArray,
+        store: dict[str, Any],
+        *,
+        deduces: bool = True,
     ) -> None:
         self.X, self.n_clusters, self.knowledge = X, n_clusters, knowledge
         self.n_rows, self.n_answers = int(X.shape[0]), 0
@@ -68,7 +75,8 @@ class View:
         self.imputed: dict[tuple[int, int], tuple[Answer, float]] = {}
         self.placed = np.zeros(self.n_rows, dtype=bool)
         self.fit: Callable[[], npt.NDArray[Any]] = lambda: np.zeros(self.n_rows, dtype=np.int64)
-        self._store = store
+        self._store, self._deduces = store, deduces
+        self._presumed: set[int] = set()
         self._members: list[int] = []
         self._doubts: dict[int, set[int]] = {}
         self._closed: dict[int, int] = {}
@@ -96,7 +104,7 @@ class View:
             if answer is UNSURE:
                 self._doubt(pair)
         decided = [(pair, answer) for pair, answer in said if answer is not UNSURE]
-        if self._contradicts(decided):
+        if self.knowledge.contradicts((pair.key, answer) for pair, answer in decided):
             return False
         for pair, answer in decided:
             self._learn(pair, answer)
@@ -113,14 +121,6 @@ class View:
         self._doubts.setdefault(pair.first, set()).add(pair.second)
         self._doubts.setdefault(pair.second, set()).add(pair.first)
 
-    def _contradicts(self, said: list[tuple[Pair, Answer]]) -> bool:
-        if any(self.knowledge.relation(*pair.key) not in (None, answer) for pair, answer in said):
-            return True
-        # "This one and none of the others" cannot be when two of them are known to be together.
-        chosen = [pair.second for pair, answer in said if answer is SAME]
-        others = [pair.second for pair, answer in said if answer is DIFFERENT]
-        return any(self.knowledge.relation(one, other) is SAME for one in chosen for other in others)
-
     def _learn(self, pair: Pair, answer: Answer) -> None:
         """Add a pair; rows that join a neighbourhood are marked here, once, so that a log costs its length."""
         joining = [row for row in pair.key if not self.placed[row]] if answer is SAME else []
@@ -131,18 +131,25 @@ class View:
 
     def _settle(self, row: int) -> None:
         """Make the component of a row a neighbourhood if it differs from all others."""
-        if self.placed[row]:
+        if self.placed[row] and row not in self._presumed:
             return
         if all(self.knowledge.relation(row, member) is DIFFERENT for member in self._members):
             self._members.append(int(row))
             self.placed[self.knowledge.rows(row)] = True
 
     def _deduce(self, row: int) -> None:
-        """With all clusters found, a row that differs from all but one belongs to that one."""
+        """With all clusters found, a row that differs from all but one belongs to that one.
+
+        It is learnt, or only presumed where answers may prove the number of clusters wrong: then nobody is asked, and
+        nothing contradicts what is said later.
+        """
         if self.placed[row] or self.n_clusters is None or len(self._members) != self.n_clusters:
             return
         left = [member for member in self._members if self.knowledge.relation(row, member) is None]
-        if len(left) == 1:
+        if len(left) == 1 and not self._deduces:
+            self._presumed.update(self.knowledge.rows(row).tolist())
+            self.placed[self.knowledge.rows(row)] = True
+        elif len(left) == 1:
             self._learn(Pair(row, left[0]), SAME)
             self.deduced.append(Pair(row, left[0]).key)
 

@@ -6,7 +6,7 @@ from clew.constraints._conflicts import Conflict
 from clew.constraints._constraints import Constraints
 from clew.constraints._feasibility import Feasibility, proof_sentence, unknown_sentence
 from clew.constraints._files import read_records
-from clew.constraints._records import answer_kind
+from clew.constraints._records import answer_kind, key_of
 
 __all__ = [
     "AnswerRecord",
@@ -16,6 +16,7 @@ __all__ = [
     "Constraints",
     "Feasibility",
     "answer_kind",
+    "key_of",
     "proof_sentence",
     "read_answers",
     "read_records",

@@ -1,0 +1,87 @@
+"""Who agrees with whom: pairs that were answered more than once, per person, and Cohen's kappa."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from clew.session._ledger import Record
+
+
+@dataclass(frozen=True)
+class PairAgreement:
+    """A pair that was answered more than once."""
+
+    left: Any
+    right: Any
+    answers: dict[str, str]
+    agree: bool
+
+
+@dataclass(frozen=True)
+class PersonAgreement:
+    """How often a person agrees with the others."""
+
+    annotator: str
+    answered: int
+    shared: int
+    agreed: int
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Agreement between people; see `Session.agreement`.
+
+    Attributes
+    ----------
+    pairs : list of PairAgreement
+    people : list of PersonAgreement
+    kappa : dict
+        Cohen's kappa of two people over the pairs both answered, for each two who share some; None where it is not
+        defined, because both gave one and the same answer throughout.
+    """
+
+    pairs: list[PairAgreement]
+    people: list[PersonAgreement]
+    kappa: dict[tuple[str, str], float | None]
+
+
+def agreement(slots: Iterable[list[Record]]) -> Agreement:
+    """Agreement over the answers in effect, by pair."""
+    pairs, shared, agreed, answered = [], Counter[str](), Counter[str](), Counter[str]()
+    both: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for records in slots:
+        answers = {record.annotator: record.answer for record in records}
+        answered.update(answers.keys())
+        if len(answers) < 2 or records[0].kind == "which":
+            continue
+        agree = len(set(answers.values())) == 1
+        pairs.append(PairAgreement(records[0].left, records[0].right, answers, agree))
+        for person, answer in answers.items():
+            others = [given for other, given in answers.items() if other != person]
+            shared[person] += len(others)
+            agreed[person] += sum(given == answer for given in others)
+        for one, two in combinations(sorted(answers), 2):
+            both.setdefault((one, two), []).append((answers[one], answers[two]))
+    people = [PersonAgreement(person, answered[person], shared[person], agreed[person]) for person in sorted(answered)]
+    return Agreement(pairs, people, {people: cohens_kappa(given) for people, given in sorted(both.items())})
+
+
+def cohens_kappa(given: list[tuple[str, str]]) -> float | None:
+    """Agreement beyond chance of two people; None where chance alone gives full agreement.
+
+    Examples
+    --------
+    >>> from clew.session._agreement import cohens_kappa
+    >>> cohens_kappa([("same", "same"), ("different", "different"), ("same", "different"), ("same", "same")])
+    0.5
+    """
+    n = len(given)
+    first, second = Counter(one for one, _ in given), Counter(two for _, two in given)
+    chance = sum(first[answer] * second[answer] for answer in first) / n**2
+    if chance == 1:
+        return None
+    return (sum(one == two for one, two in given) / n - chance) / (1 - chance)

@@ -1,0 +1,206 @@
+"""Clusters from what is known: a plan that can run anywhere, and the promise that certain knowledge holds.
+
+Unless a method was chosen: with k known `COPKMeans`, or `PCKMeans` where some answers are less than certain; with k
+unknown the clusters of the strategy where it builds some (`SuperInstances`). Rows that then break something certain are
+put where it holds, so that every answer and every correction of confidence 1 does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from clew._registry import by_method_name
+from clew.active import Questions
+from clew.active._view import mean_row, squared_distances
+from clew.constraints import Closure, Constraints
+from clew.exceptions import InfeasibleConstraintsError, ParameterError
+from clew.partitional import COPKMeans, PCKMeans
+
+IntArray = npt.NDArray[np.int64]
+
+# A fresh start must be better than where the clusters are by this share to move them.
+_STAY = 0.01
+# Clusters assumed while nobody said how many there are and fewer groups are known.
+_LEAST_CLUSTERS = 2
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """Labels of the present rows, before they get their stable ids.
+
+    Attributes
+    ----------
+    version : int
+        The event up to which the log was used.
+    rows : ndarray of shape (n_present,)
+        The ordinals of the rows.
+    labels : ndarray of shape (n_present,)
+    notes : tuple of str
+        What people should know, such as a number of clusters that was raised.
+    """
+
+    version: int
+    rows: IntArray
+    labels: IntArray
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """All a fit needs, taken from a session at one moment; `run` touches neither the session nor its database."""
+
+    version: int
+    X: Any
+    rows: IntArray
+    constraints: Constraints
+    current: IntArray
+    n_clusters: int | None
+    n_groups: int
+    method: str | None
+    metric: str
+    random_state: int
+    own_labels: Callable[[], Questions] | None = None
+
+    def run(self) -> FitResult:
+        """Cluster."""
+        labels, notes = self._labels()
+        return FitResult(self.version, self.rows, labels, tuple(notes))
+
+    def _labels(self) -> tuple[IntArray, list[str]]:
+        if self.method is not None:
+            return self._by_method(self.method)
+        certain = self.constraints.at_least(1.0)
+        if self.n_clusters is None and self.own_labels is not None:
+            labels = np.asarray(self.own_labels().labels(), dtype=np.int64)
+            return upheld(self.X, labels, certain.closure()), []
+        k = self._k()
+        if len(certain.must_link) + len(certain.cannot_link) < len(self.constraints.must_link) + len(
+            self.constraints.cannot_link
+        ):
+            model = PCKMeans(k, metric=self.metric, random_state=self.random_state)
+            labels = self._best(model, self.constraints)
+            if not any(map(len, certain.violations(labels))):
+                return labels, []
+        return self._hard(k, certain)
+
+    def _k(self) -> int:
+        k = max(self.n_groups, _LEAST_CLUSTERS) if self.n_clusters is None else self.n_clusters
+        return min(max(k, 1), self.X.shape[0])
+
+    def _hard(self, k: int, certain: Constraints) -> tuple[IntArray, list[str]]:
+        """`COPKMeans` with as many clusters as were asked for, or more where what is known needs more."""
+        asked, reason = k, ""
+        while True:
+            try:
+                labels = self._best(COPKMeans(k, metric=self.metric, random_state=self.random_state), certain)
+            except InfeasibleConstraintsError as error:
+                reason = reason or str(error)
+                k += 1
+                continue
+            notes = [f"{k} clusters instead of {asked}: {_without_advice(reason)}"] if k > asked else []
+            return labels, notes
+
+    def _by_method(self, name: str) -> tuple[IntArray, list[str]]:
+        model = by_method_name()[name]()
+        parameters = model.get_params(deep=False)
+        wanted: dict[str, Any] = {"n_clusters": self._k(), "metric": self.metric, "random_state": self.random_state}
+        wanted["min_confidence"] = 1.0  # less than certain is never hard in a session
+        model.set_params(**{key: value for key, value in wanted.items() if key in parameters})
+        notes = []
+        while True:
+            try:
+                model.fit(self.X, constraints=self.constraints)
+            except InfeasibleConstraintsError as error:
+                notes = [f"More clusters than asked for: {_without_advice(str(error))}"]
+                model.set_params(n_clusters=model.n_clusters + 1)
+                continue
+            return np.asarray(model.labels_, dtype=np.int64), notes
+
+    def _best(self, model: Any, constraints: Constraints) -> IntArray:
+        """A fit from the current clusters and a fresh one; the fresh one only if it is clearly better."""
+        fresh = model.fit(self.X, constraints=constraints)
+        labels, objective = np.asarray(fresh.labels_, dtype=np.int64), fresh.objective_
+        centers = self._warm_centers(model.n_clusters)
+        if centers is None:
+            return labels
+        model.set_params(init=centers, n_init=1)
+        warm = model.fit(self.X, constraints=constraints)
+        if warm.objective_ <= objective * (1 + _STAY):
+            return np.asarray(warm.labels_, dtype=np.int64)
+        return labels
+
+    def _warm_centers(self, k: int) -> npt.NDArray[np.float64] | None:
+        """The centres of the current clusters where there are exactly k of them."""
+        clusters = np.unique(self.current[self.current >= 0])
+        if len(clusters) != k:
+            return None
+        return np.array([mean_row(self.X, np.flatnonzero(self.current == one)) for one in clusters])
+
+
+def check_method(method: str | None) -> None:
+    """Refuse a name that is no method."""
+    known = by_method_name()
+    if method is not None and method not in known:
+        raise ParameterError(f"method={method!r}: expected None or one of {', '.join(known)}.")
+
+
+def _without_advice(sentence: str) -> str:
+    return sentence.removesuffix(" Raise n_clusters.")
+
+
+def upheld(X: Any, labels: IntArray, closed: Closure) -> IntArray:
+    """Labels changed as little as needed for everything certain to hold; clusters are opened where they are needed.
+
+    Each component goes where most of its rows are. Of two that must differ and are in one cluster, the larger stays;
+    the other becomes a cluster of its own if it is more than a row, else it goes to the nearest cluster open to it.
+    """
+    labels = labels.copy()
+    chosen = _majority(labels, closed)
+    clashing = _clashing(chosen, closed)
+    size_order = clashing[np.lexsort((clashing, -closed.sizes[clashing]))]
+    next_label = int(chosen.max(initial=-1)) + 1
+    waiting = set(clashing.tolist())
+    centers = {int(one): mean_row(X, np.flatnonzero(labels == one)) for one in np.unique(labels)} if waiting else {}
+    for component in size_order.tolist():
+        waiting.discard(component)
+        closed_to = {
+            int(chosen[other]) for other in closed.graph.neighbours(component).tolist() if other not in waiting
+        }
+        if int(chosen[component]) not in closed_to:
+            continue
+        open_ones = [label for label in centers if label not in closed_to]
+        if closed.sizes[component] > 1 or not open_ones:
+            chosen[component], next_label = next_label, next_label + 1
+            continue
+        row = closed.first_row[[component]]
+        far = squared_distances(X, row, np.array([centers[label] for label in open_ones]))[0]
+        chosen[component] = open_ones[int(far.argmin())]
+    return chosen[closed.component_of]
+
+
+def _majority(labels: IntArray, closed: Closure) -> IntArray:
+    """The label that most rows of each component have, the lowest of several."""
+    values, place = np.unique(labels, return_inverse=True)
+    keys, counts = np.unique(closed.component_of * len(values) + place, return_counts=True)
+    components, found = keys // len(values), keys % len(values)
+    order = np.lexsort((found, -counts, components))
+    first = order[np.unique(components[order], return_index=True)[1]]
+    return values[found[first]]
+
+
+def _clashing(chosen: IntArray, closed: Closure) -> IntArray:
+    """Components that share a label with one they must differ from."""
+    graph = closed.graph
+    ends = np.repeat(np.arange(closed.n_components), np.diff(graph.edge_ptr))
+    same = chosen[ends] == chosen[graph.edges]
+    found = [ends[same]]
+    member_of = np.repeat(np.arange(len(graph.member_ptr) - 1), np.diff(graph.member_ptr))
+    keys = member_of * (int(chosen.max(initial=0)) + 1) + chosen[graph.members]
+    _, place, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    found.append(graph.members[counts[place] > 1])
+    return np.unique(np.concatenate(found))

@@ -1,0 +1,373 @@
+"""A session in memory: a function of the log and the data, kept up to date event by event.
+
+Nothing here writes: a session appends an event first and applies it afterwards, so that memory is never ahead of the
+log.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.active import DIFFERENT, SAME, UNSURE, Answer, Answered, Pair, Questions, Stated, Which
+from clew.constraints import Constraints, key_of
+from clew.constraints._records import Records, arguments_of
+from clew.datasets import Table
+from clew.exceptions import ConstraintError
+from clew.session._clustering import FitPlan, FitResult
+from clew.session._corrections import Clusters, Correction, in_force
+from clew.session._events import Event
+from clew.session._identity import stable_ids
+from clew.session._ledger import Ledger, Record
+from clew.session._strategies import default_strategy, made
+from clew.session._table import Rows
+
+IntArray = npt.NDArray[np.int64]
+# A pair said by this event; its number, and "answer" or "correction".
+Source = tuple[str, tuple[int, ...]]
+
+
+class State:
+    """What the log and the data say together.
+
+    Attributes
+    ----------
+    ledger : Ledger
+    rows : Rows
+    driver : Questions
+        In positions of the present rows.
+    sources : list of Source
+        Where each entry of the driver's log comes from.
+    quarantined : set of ints
+        Corrections that contradict answers.
+    labels : ndarray of ints
+        Cluster id of each row by ordinal, -1 for none yet.
+    """
+
+    def __init__(self, events: Iterable[Event], read_base: Callable[[Ledger], Table]) -> None:
+        self.ledger = Ledger()
+        self._bodies: list[bytes] = []
+        self.labels = np.empty(0, dtype=np.int64)
+        self.next_cluster, self.fitted_version = 0, 0
+        self.notes: tuple[str, ...] = ()
+        self.ordinal: dict[str, int] = {}
+        self._read_base = read_base
+        rest = []
+        for event in events:
+            self.ledger.apply(event)
+            self._register(event)
+            rest.append(event)
+        self._load_rows()
+        for event in rest:
+            self._relabel(event)
+        self.build()
+
+    def _register(self, event: Event) -> None:
+        if event.kind in ("create", "rows_added"):
+            assert event.body is not None
+            self._bodies.append(event.body)
+
+    def _load_rows(self) -> None:
+        self.settings, self._counted = self.ledger.settings()
+        self.rows = Rows(self.settings, self._read_base(self.ledger), self._bodies)
+        self.ordinal = self.rows.ordinal
+        grown = np.full(len(self.rows.ids), -1, dtype=np.int64)
+        grown[: len(self.labels)] = self.labels
+        self.labels = grown
+        self.prior = self._read_prior()
+        self._root = Questions(
+            self.rows.X,
+            made(self._strategy()),
+            None,
+            None,
+            self.prior,
+            int(self.settings["random_state"]),
+            trust_n_clusters=False,
+        )
+
+    def with_rows(self, body: bytes) -> Rows:
+        """The rows with more of them, as they would be."""
+        return Rows(self.settings, self.rows.base, [*self._bodies, body])
+
+    def _read_prior(self) -> Constraints:
+        columns = self.ledger.events[0].payload["prior"]
+        if columns is None:
+            return Constraints(n_samples=len(self.rows.present))
+        records = Records(columns, lambda place: f"given knowledge, line {place}", ConstraintError, "given knowledge")
+        everything = Constraints(**arguments_of(records, self.rows.ids, len(self.rows.ids)))
+        return everything if len(self.rows.present) == len(everything) else everything[self.rows.present]
+
+    # -- settings --------------------------------------------------------------------------------------------------
+
+    def _strategy(self) -> dict[str, Any]:
+        chosen = self.settings["strategy"]
+        return chosen or {"name": default_strategy(self.settings["n_clusters"]), "parameters": {}}
+
+    @property
+    def strategy(self) -> str:
+        """The name of the strategy that asks now."""
+        return str(self._strategy()["name"])
+
+    def n_clusters(self, corrections: Iterable[Correction]) -> int | None:
+        """The number of clusters asked for, counted on by the corrections made since."""
+        given = self.settings["n_clusters"]
+        if given is None:
+            return None
+        k = given + sum(one.more_clusters for one in corrections if one.seq == 0 or one.seq > self._counted)
+        return min(max(k, 1), len(self.rows.present))
+
+    # -- events ----------------------------------------------------------------------------------------------------
+
+    def apply(self, event: Event) -> None:
+        """Take in an event that is in the log."""
+        self.ledger.apply(event)
+        self._register(event)
+        if event.kind == "rows_added" or (event.kind == "setting" and "data" in event.payload):
+            self._load_rows()
+        self._relabel(event)
+        if event.kind == "answer":
+            self._add_answer(self.ledger.records[event.seq])
+        elif event.kind not in ("fit", "name", "import"):
+            self.settings, self._counted = self.ledger.settings()
+            self.build()
+
+    def _relabel(self, event: Event) -> None:
+        """What an event does to the clusters at once."""
+        payload = event.payload
+        if event.kind == "fit":
+            labels = unpacked_labels(event.body or b"")
+            self.labels[: len(labels)] = labels
+            self.next_cluster, self.fitted_version = payload["next_cluster"], payload["version"]
+            self.notes = tuple(payload["notes"])
+        elif event.kind == "rows_added":
+            new = [self.ordinal[key_of(name)] for name in payload["ids"]]
+            self.labels[new] = payload["clusters"]
+        elif event.kind == "correction" and not payload["conflict"]:
+            for _, after, rows in self._changes(event):
+                self.labels[rows] = after
+                self.next_cluster = max(self.next_cluster, after + 1)
+        elif event.kind == "undo":
+            undone = self.ledger.events[payload["undoes"] - 1]
+            if undone.kind == "correction" and not undone.payload["conflict"]:
+                for before, after, rows in self._changes(undone):
+                    self.labels[rows[self.labels[rows] == after]] = before
+
+    def _changes(self, event: Event) -> list[tuple[int, int, IntArray]]:
+        return [
+            (before, after, np.array([self.ordinal[key_of(name)] for name in names], dtype=np.int64))
+            for names, before, after in event.payload["changes"]
+        ]
+
+    # -- knowledge -------------------------------------------------------------------------------------------------
+
+    def build(self) -> None:
+        """The driver from everything in effect."""
+        self.driver, self.sources, self.live, self.quarantined = self._built(self.corrections())
+        self.slots = self._slots()
+
+    def corrections(self) -> list[Correction]:
+        """Corrections that nobody took back."""
+        return [Correction.read(one.seq, one.payload, self.ordinal, key_of) for one in self.ledger.corrections()]
+
+    def conflicts_with(self, proposed: Correction) -> bool:
+        """Whether a correction would contradict what is known."""
+        return proposed.seq in self._built([*self.corrections(), proposed])[3]
+
+    def _built(self, corrections: list[Correction]) -> tuple[Questions, list[Source], list[Correction], set[int]]:
+        """A driver in which every correction holds that contradicts no answer; the others are set aside as a whole."""
+        quarantined: set[int] = set()
+        slots = self._slots()
+        while True:
+            live = in_force(one for one in corrections if one.seq not in quarantined)
+            entries = self._entries(slots, live)
+            k = self.n_clusters(one for one in corrections if one.seq not in quarantined)
+            driver = self._root.again([entry for entry, _ in entries], made(self._strategy()), k)
+            sources = [source for _, source in entries]
+            wrong = next(
+                (
+                    source[1][0]
+                    for entry, source in zip(driver.answers, sources, strict=True)
+                    if entry.conflict and source[0] == "correction"
+                ),
+                None,
+            )
+            if wrong is None:
+                return driver, sources, live, quarantined
+            quarantined.add(wrong)
+
+    def _slots(self) -> dict[Any, list[Record]]:
+        """Answers in effect by what they are about; several people may have answered the same pair."""
+        slots: dict[Any, list[Record]] = {}
+        for record in self.ledger.answers():
+            slots.setdefault(self._slot(record), []).append(record)
+        return slots
+
+    def _slot(self, record: Record) -> Any:
+        if record.kind == "which":
+            return record.id
+        first, second = self.ordinal[key_of(record.left)], self.ordinal[key_of(record.right)]
+        return (first, second) if first < second else (second, first)
+
+    def _entries(self, slots: dict[Any, list[Record]], live: list[Correction]) -> list[tuple[Answered, Source]]:
+        """What the driver takes in, in the order of the log."""
+        found: list[tuple[int, Answered, Source]] = []
+        for slot, records in slots.items():
+            entry = self._entry(slot, records)
+            if entry is not None:
+                found.append((records[0].id, entry, ("answer", tuple(record.id for record in records))))
+        for correction in live:
+            said = correction.pairs(self.rows.position)
+            # One that is only proposed comes last.
+            place = correction.seq or self.ledger.version + 1
+            found.append((place, Answered(Stated(tuple(said)), SAME), ("correction", (correction.seq,))))
+        found.sort(key=lambda one: one[0])
+        return [(entry, source) for _, entry, source in found]
+
+    def _entry(self, slot: Any, records: list[Record]) -> Answered | None:
+        """One entry for all answers about a pair: what the people agree on; nothing while a row is missing."""
+        record = records[0]
+        if record.kind == "which":
+            return self._which(record)
+        first, second = (int(self.rows.position[row]) for row in slot)
+        if first < 0 or second < 0:
+            return None
+        answer, confidence = agreed(records)
+        expected = None if record.expected is None else Answer(record.expected)
+        if self.rows.position[self.ordinal[key_of(record.left)]] != first:
+            first, second = second, first
+        return Answered(Pair(first, second, check=record.check), answer, confidence, expected)
+
+    def _which(self, record: Record) -> Answered | None:
+        position = [int(self.rows.position[self.ordinal[key_of(name)]]) for name in (record.left, *record.candidates)]
+        if min(position) < 0:
+            return None
+        answer: Any = Answer(record.answer)
+        if answer is SAME:
+            answer = int(self.rows.position[self.ordinal[key_of(record.right)]])
+        if record.aside:
+            answer = UNSURE
+        return Answered(Which(position[0], tuple(position[1:])), answer, record.confidence)
+
+    def _add_answer(self, record: Record) -> None:
+        """Take in one more answer without starting anew, unless somebody answered the same before."""
+        slot = self._slot(record)
+        before = self.slots.setdefault(slot, [])
+        old = agreed(before) if before else None
+        before.append(record)
+        if old is not None:
+            place = next(
+                i for i, source in enumerate(self.sources) if source == ("answer", tuple(r.id for r in before[:-1]))
+            )
+            if agreed(before) == old:
+                self.sources[place] = ("answer", tuple(one.id for one in before))
+            else:
+                self.build()
+            return
+        entry = self._entry(slot, before)
+        if entry is None:
+            return
+        self.driver.add(entry)
+        self.sources.append(("answer", (record.id,)))
+
+    def n_following(self, first: int, second: int, answer: Answer) -> int:
+        """How many more pairs an answer about two positions would decide."""
+        if answer is UNSURE:
+            return 0
+        return max(self.driver.view.knowledge.n_decided_by(first, second, answer) - 1, 0)
+
+    def constraints(self) -> Constraints:
+        """What a fit gets: everything in use, and answers that a resolved conflict keeps as preferences."""
+        known = self.driver.constraints
+        must: list[list[int]] = []
+        cannot: list[list[int]] = []
+        must_sure: list[float] = []
+        cannot_sure: list[float] = []
+        for record in self.ledger.records.values():
+            if not record.aside or record.kind == "which" or record.answer == "unsure":
+                continue
+            pair = [int(self.rows.position[row]) for row in self._slot(record)]
+            if min(pair) >= 0:
+                (must if record.answer == "same" else cannot).append(pair)
+                (must_sure if record.answer == "same" else cannot_sure).append(record.confidence)
+        if must or cannot:
+            known = known | Constraints(
+                must, cannot, must_link_confidence=must_sure, cannot_link_confidence=cannot_sure,
+                n_samples=len(self.rows.present),
+            )  # fmt: skip
+        return known
+
+    # -- clusters --------------------------------------------------------------------------------------------------
+
+    @property
+    def clusters(self) -> Clusters:
+        """The current clusters, for corrections."""
+        return Clusters(self.rows.X, self.rows.present, self.rows.position, self.labels)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether something was said since the clusters were made."""
+        since = self.ledger.events[self.fitted_version :]
+        return not self.fitted_version or any(event.kind not in ("fit", "name") for event in since)
+
+    def plan(self) -> FitPlan:
+        """All that a fit needs now."""
+        driver, strategy = self.driver, self.driver.strategy
+        own: Callable[[], Questions] | None = None
+        if hasattr(strategy, "labels"):
+            log, root = tuple(driver.answers), self._root
+
+            def own() -> Questions:
+                return root.again(log, strategy, None)
+
+        return FitPlan(
+            version=self.ledger.version,
+            X=self.rows.X,
+            rows=self.rows.present,
+            constraints=self.constraints(),
+            current=self.labels[self.rows.present],
+            n_clusters=driver.n_clusters,
+            n_groups=len(driver.view.neighbourhoods),
+            method=self.settings["method"],
+            metric=self.settings["metric"],
+            random_state=int(self.settings["random_state"]),
+            own_labels=own,
+        )
+
+    def identified(self, result: FitResult) -> tuple[IntArray, int]:
+        """Cluster ids of all rows after a fit, and the next free one; rows that are missing keep theirs."""
+        names = [key_of(self.rows.ids[row]) for row in result.rows]
+        found, next_cluster = stable_ids(self.labels[result.rows], result.labels, self.next_cluster, names)
+        labels = self.labels.copy()
+        labels[result.rows] = found
+        return labels, next_cluster
+
+
+def agreed(records: list[Record]) -> tuple[Answer, float]:
+    """What people agree on, and how sure the surest is; UNSURE where they do not agree, or only say so."""
+    decided = [record for record in records if record.answer != "unsure" and not record.aside]
+    answers = {record.answer for record in decided}
+    if len(answers) != 1:
+        return UNSURE, 1.0
+    return (SAME if answers == {"same"} else DIFFERENT), max(record.confidence for record in decided)
+
+
+def disagree(records: list[Record]) -> bool:
+    """Whether people gave opposite answers."""
+    return len({record.answer for record in records if record.answer != "unsure" and not record.aside}) > 1
+
+
+def packed_labels(labels: IntArray) -> bytes:
+    """Labels as bytes."""
+    stream = io.BytesIO()
+    np.savez_compressed(stream, labels=labels.astype(np.int32))
+    return stream.getvalue()
+
+
+def unpacked_labels(body: bytes) -> IntArray:
+    """What `packed_labels` packed."""
+    with np.load(io.BytesIO(body), allow_pickle=False) as stored:
+        return stored["labels"].astype(np.int64)

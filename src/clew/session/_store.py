@@ -1,0 +1,426 @@
+"""Where a session lives: events in SQLite or PostgreSQL, appended under a lock, never changed.
+
+Every writing call is one transaction: it takes the lock of the project, reads what others have appended, checks,
+appends and commits. SQLite takes the lock with BEGIN IMMEDIATE, PostgreSQL by selecting the project's row for update.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clew.exceptions import ClewError, FileError, MissingExtraError, ParameterError
+from clew.session._events import Event, to_json
+
+try:
+    import sqlalchemy as sa
+    from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+except ImportError as error:
+    raise MissingExtraError("Sessions need SQLAlchemy: pip install 'clew[app]'.") from error
+
+# "clew" in ASCII: tells a project from any other SQLite file.
+_APPLICATION = 0x636C6577
+# How long a writer waits for another one, in seconds.
+_PATIENCE = 20
+
+_tables = sa.MetaData()
+_meta = sa.Table(
+    "meta", _tables, sa.Column("key", sa.String(64), primary_key=True), sa.Column("value", sa.Text, nullable=False)
+)
+_projects = sa.Table(
+    "projects",
+    _tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.String(200), nullable=False, unique=True),
+    sa.Column("last_seq", sa.Integer, nullable=False),
+    sa.Column("last_question", sa.Integer, nullable=False),
+    sa.Column("lease_version", sa.Integer, nullable=False),
+)
+_events = sa.Table(
+    "events",
+    _tables,
+    sa.Column("project", sa.Integer, sa.ForeignKey("projects.id"), primary_key=True),
+    sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("time", sa.String(40), nullable=False),
+    sa.Column("annotator", sa.String(200), nullable=False),
+    sa.Column("payload", sa.Text, nullable=False),
+    sa.Column("body", sa.LargeBinary),
+)
+_questions = sa.Table(
+    "questions",
+    _tables,
+    sa.Column("project", sa.Integer, sa.ForeignKey("projects.id"), primary_key=True),
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("payload", sa.Text, nullable=False),
+    sa.Column("annotator", sa.String(200), nullable=False),
+    sa.Column("expires", sa.Float, nullable=False),
+    sa.Column("answered", sa.Integer),
+    sa.Column("is_open", sa.Boolean, nullable=False),
+)
+sa.Index("open_questions", _questions.c.project, _questions.c.is_open)
+
+
+def _first_schema(connection: sa.Connection) -> None:
+    _tables.create_all(connection, tables=[_projects, _events, _questions])
+
+
+def _guard_events(connection: sa.Connection) -> None:
+    """The database itself refuses to change or delete an event."""
+    if connection.dialect.name == "sqlite":
+        for verb in ("UPDATE", "DELETE"):
+            connection.exec_driver_sql(
+                f"CREATE TRIGGER events_no_{verb.lower()} BEFORE {verb} ON events "
+                "BEGIN SELECT RAISE(ABORT, 'events are never changed'); END"
+            )
+        return
+    connection.exec_driver_sql(
+        "CREATE OR REPLACE FUNCTION clew_events_are_kept() RETURNS trigger AS "
+        "$$ BEGIN RAISE EXCEPTION 'events are never changed'; END $$ LANGUAGE plpgsql"
+    )
+    connection.exec_driver_sql(
+        "CREATE TRIGGER events_are_kept BEFORE UPDATE OR DELETE OR TRUNCATE ON events "
+        "FOR EACH STATEMENT EXECUTE FUNCTION clew_events_are_kept()"
+    )
+
+
+# Each step takes the schema from one version to the next; a step that was released never changes.
+MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_first_schema, _guard_events)
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A question as the database holds it."""
+
+    id: int
+    payload: dict[str, Any]
+    annotator: str
+    expires: float
+    answered: int | None
+    is_open: bool
+
+
+class Store:
+    """One project in a database."""
+
+    def __init__(self, engine: sa.Engine, place: str, project: int, name: str) -> None:
+        self._engine, self.place, self._project, self.name = engine, place, project, name
+
+    # -- opening ---------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, where: str | os.PathLike[str], name: str | None, first: tuple[str, dict[str, Any], bytes]) -> Store:
+        """A new project whose log begins with one event: its time, payload and body."""
+        engine, place = _engine(where, must_exist=False)
+        with _closing_on_error(engine), _translated(place):
+            with engine.begin() as connection:
+                _migrate(connection, place)
+                name = name or _default_name(where)
+                if connection.execute(sa.select(_projects.c.id).where(_projects.c.name == name)).first():
+                    raise FileError(f'{place} holds a project "{name}" already. Open it, or choose another name.')
+                project = connection.execute(
+                    _projects.insert().values(name=name, last_seq=1, last_question=0, lease_version=0)
+                ).inserted_primary_key
+                assert project is not None
+                time, payload, body = first
+                connection.execute(
+                    _events.insert().values(
+                        project=project[0], seq=1, kind="create", time=time, annotator="", payload=to_json(payload),
+                        body=body,
+                    )
+                )  # fmt: skip
+            return cls(engine, place, project[0], name)
+
+    @classmethod
+    def open(cls, where: str | os.PathLike[str], name: str | None) -> Store:
+        """A project that is there; older schemas are brought up to date."""
+        engine, place = _engine(where, must_exist=True)
+        with _closing_on_error(engine), _translated(place):
+            with engine.connect() as connection:
+                if _version(connection, place) < len(MIGRATIONS):
+                    connection.rollback()
+                    with engine.begin() as writing:
+                        _migrate(writing, place)
+                rows = connection.execute(sa.select(_projects.c.id, _projects.c.name).order_by(_projects.c.id)).all()
+            known = {str(row.name): int(row.id) for row in rows}
+            if name is None and len(known) == 1:
+                name = next(iter(known))
+            if name is None and known:
+                raise ParameterError(f"{place} holds several projects: {', '.join(known)}. Say which one: name=...")
+            if name not in known:
+                raise FileError(
+                    f'{place} holds no project "{name}". It holds {", ".join(known) or "none"}.'
+                    if name
+                    else f"{place} holds no project. Create one first."
+                )
+            return cls(engine, place, known[name], name)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the project file is; None for a server."""
+        database = self._engine.url.database
+        return Path(database).resolve().parent if self._engine.dialect.name == "sqlite" and database else None
+
+    # -- reading and writing ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        """A transaction that holds the lock of the project; it commits when the block ends well."""
+        with _translated(self.place), self._engine.begin() as connection:
+            query = sa.select(_projects).where(_projects.c.id == self._project)
+            row = connection.execute(query.with_for_update()).one()
+            transaction = Transaction(connection, self._project, row.last_seq, row.last_question, row.lease_version)
+            yield transaction
+            transaction.finish()
+
+    def events(self, after: int = 0) -> list[Event]:
+        """Events from a number on, oldest first."""
+        with self._reading() as connection:
+            return _events_after(connection, self._project, after)
+
+    def leases(self, *, only_open: bool = True) -> list[Lease]:
+        """Questions, by default those that wait for an answer."""
+        with self._reading() as connection:
+            return _leases(connection, self._project, only_open)
+
+    @contextmanager
+    def _reading(self) -> Iterator[sa.Connection]:
+        with _translated(self.place), self._engine.connect() as connection:
+            yield connection.execution_options(clew_reads=True)
+
+
+class Transaction:
+    """What can be done while the lock of a project is held."""
+
+    def __init__(
+        self, connection: sa.Connection, project: int, last_seq: int, last_question: int, lease_version: int
+    ) -> None:
+        self._connection, self._project = connection, project
+        self.last_seq, self.last_question, self.lease_version = last_seq, last_question, lease_version
+        self._before = (last_seq, last_question, lease_version)
+
+    def events(self, after: int) -> list[Event]:
+        """Events from a number on that are committed already."""
+        return _events_after(self._connection, self._project, after) if self.last_seq > after else []
+
+    def append(self, events: Sequence[tuple[str, str, str, dict[str, Any], bytes | None]]) -> list[Event]:
+        """Add events (kind, time, annotator, payload, body) to the log."""
+        made = [Event(self.last_seq + place, *event) for place, event in enumerate(events, start=1)]
+        if made:
+            self._connection.execute(
+                _events.insert(),
+                [
+                    {
+                        "project": self._project, "seq": one.seq, "kind": one.kind, "time": one.time,
+                        "annotator": one.annotator, "payload": to_json(one.payload), "body": one.body,
+                    }
+                    for one in made
+                ],
+            )  # fmt: skip
+            self.last_seq = made[-1].seq
+        return [Event(e.seq, e.kind, e.time, e.annotator, json.loads(to_json(e.payload)), e.body) for e in made]
+
+    def leases(self) -> list[Lease]:
+        """Questions that wait for an answer."""
+        return _leases(self._connection, self._project, True)
+
+    def lease(self, question: int) -> Lease | None:
+        """One question."""
+        query = sa.select(_questions).where(_questions.c.project == self._project, _questions.c.id == question)
+        row = self._connection.execute(query).first()
+        return None if row is None else _lease(row)
+
+    def add_lease(self, payload: dict[str, Any], annotator: str, expires: float) -> Lease:
+        """A new question, numbered on."""
+        self.last_question += 1
+        self.lease_version += 1
+        self._connection.execute(
+            _questions.insert().values(
+                project=self._project, id=self.last_question, payload=to_json(payload), annotator=annotator,
+                expires=expires, answered=None, is_open=True,
+            )
+        )  # fmt: skip
+        return Lease(self.last_question, json.loads(to_json(payload)), annotator, expires, None, True)
+
+    def change_lease(self, question: int, **values: Any) -> None:
+        """Give a question to somebody else, or close it."""
+        self.lease_version += 1
+        chosen = (_questions.c.project == self._project) & (_questions.c.id == question)
+        self._connection.execute(_questions.update().where(chosen).values(**values))
+
+    def finish(self) -> None:
+        """Write the counters."""
+        now = (self.last_seq, self.last_question, self.lease_version)
+        if now != self._before:
+            names = ("last_seq", "last_question", "lease_version")
+            self._connection.execute(
+                _projects.update().where(_projects.c.id == self._project).values(dict(zip(names, now, strict=True)))
+            )
+
+
+def _events_after(connection: sa.Connection, project: int, after: int) -> list[Event]:
+    query = sa.select(_events).where(_events.c.project == project, _events.c.seq > after).order_by(_events.c.seq)
+    return [
+        Event(row.seq, row.kind, row.time, row.annotator, json.loads(row.payload), row.body)
+        for row in connection.execute(query)
+    ]
+
+
+def _leases(connection: sa.Connection, project: int, only_open: bool) -> list[Lease]:
+    query = sa.select(_questions).where(_questions.c.project == project).order_by(_questions.c.id)
+    if only_open:
+        query = query.where(_questions.c.is_open == sa.true())
+    return [_lease(row) for row in connection.execute(query)]
+
+
+def _lease(row: Any) -> Lease:
+    return Lease(row.id, json.loads(row.payload), row.annotator, row.expires, row.answered, bool(row.is_open))
+
+
+# -- databases ---------------------------------------------------------------------------------------------------------
+
+
+def is_url(where: str | os.PathLike[str]) -> bool:
+    """Whether a place is the address of a database server rather than a file."""
+    return isinstance(where, str) and "://" in where
+
+
+def _engine(where: str | os.PathLike[str], *, must_exist: bool) -> tuple[sa.Engine, str]:
+    if is_url(where):
+        return _server(str(where))
+    path = Path(where)
+    if path.is_dir():
+        raise FileError(f"{path} is a directory. Name a file in it, such as {path / 'project.clew'}.")
+    if must_exist and not path.exists():
+        raise FileError(f"There is no project {path}. Create one first, or check the path.")
+    if not path.parent.exists():
+        raise FileError(f"Cannot write {path}: the directory {path.parent} does not exist. Create it first.")
+    url = sa.URL.create("sqlite", database=str(path))
+    engine = sa.create_engine(url, connect_args={"timeout": _PATIENCE}, pool_size=2, max_overflow=2)
+    sa.event.listen(engine, "connect", _prepare_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine, str(path)
+
+
+def _server(where: str) -> tuple[sa.Engine, str]:
+    try:
+        url = sa.make_url(where)
+    except SQLAlchemyError:
+        raise ParameterError(
+            f"{re.sub(r'//.*@', '//...@', where)!r} is no address of a database. "
+            "Expected postgresql://user@host/database."
+        ) from None
+    if url.get_backend_name() != "postgresql":
+        raise ParameterError(
+            f"{url.drivername}: projects are kept in SQLite files or in PostgreSQL (postgresql://...)."
+        )
+    if url.drivername == "postgresql":
+        url = url.set(drivername="postgresql+psycopg")
+    try:
+        engine = sa.create_engine(url, pool_size=2, max_overflow=2, pool_pre_ping=True)
+    except ImportError as error:
+        raise MissingExtraError("PostgreSQL needs psycopg: pip install 'clew[app]'.") from error
+    return engine, url.render_as_string(hide_password=True)
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # transactions are begun below, not by the driver
+    cursor = connection.cursor()
+    for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"busy_timeout={_PATIENCE * 1000}"):
+        cursor.execute(f"PRAGMA {setting}")
+    cursor.close()
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    reads = connection.get_execution_options().get("clew_reads")
+    connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+
+def _default_name(where: str | os.PathLike[str]) -> str:
+    return "project" if is_url(where) else Path(where).stem
+
+
+def _version(connection: sa.Connection, place: str) -> int:
+    """The version of the schema; 0 for an empty database. Refuses what is no project or from the future."""
+    inspector = sa.inspect(connection)
+    names = inspector.get_table_names()
+    if "meta" not in names or "events" not in names:
+        if names and connection.dialect.name == "sqlite":
+            raise FileError(f"{place} is no clew project: it is a database of something else.")
+        return 0
+    found = connection.execute(sa.select(_meta.c.value).where(_meta.c.key == "schema_version")).scalar()
+    if found is None:
+        raise FileError(f"{place} is no clew project: it does not say which version it is.")
+    if int(found) > len(MIGRATIONS):
+        raise FileError(
+            f"{place} was written by a newer clew (schema {found}, this one knows {len(MIGRATIONS)}). Update clew."
+        )
+    return int(found)
+
+
+def _migrate(connection: sa.Connection, place: str) -> None:
+    """Bring the schema up to date, in the transaction that is open."""
+    version = _version(connection, place)
+    if version == 0:
+        _meta.create(connection, checkfirst=True)
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql(f"PRAGMA application_id={_APPLICATION}")
+    for step in MIGRATIONS[version:]:
+        step(connection)
+    if version < len(MIGRATIONS):
+        connection.execute(_meta.delete().where(_meta.c.key == "schema_version"))
+        connection.execute(_meta.insert().values(key="schema_version", value=str(len(MIGRATIONS))))
+
+
+@contextmanager
+def _closing_on_error(engine: sa.Engine) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        engine.dispose()
+        raise
+
+
+@contextmanager
+def _translated(place: str) -> Iterator[None]:
+    """One sentence for what databases raise; nothing was recorded when it comes."""
+    try:
+        yield
+    except ClewError:
+        raise
+    except DBAPIError as error:
+        raise FileError(_sentence(place, str(error.orig or error))) from error
+    except SQLAlchemyError as error:
+        raise FileError(f"{place}: {' '.join(str(error).split())}. Nothing was recorded.") from error
+
+
+_SENTENCES = (
+    ("file is not a database", "{place} is no clew project: it is no SQLite file."),
+    ("malformed", "{place} is damaged: SQLite cannot read it. Restore a copy."),
+    ("readonly", "{place} is read-only. Nothing was recorded: make the file and its folder writable."),
+    ("read-only", "{place} is read-only. Nothing was recorded: make it writable."),
+    ("full", "The disk is full: {place} cannot grow. Nothing was recorded; free some space and try again."),
+    ("no space", "The disk is full: {place} cannot grow. Nothing was recorded; free some space and try again."),
+    ("disk i/o", "{place} cannot be written (disk error). Nothing was recorded; check the disk and try again."),
+    ("unable to open", "Cannot open {place}: check the path and its permissions."),
+    ("locked", "{place} is busy: another program has held it for {patience} seconds. Nothing was recorded; try again."),
+    ("connect", "Cannot reach {place}. Nothing was recorded; check the server and its address."),
+)
+
+
+def _sentence(place: str, message: str) -> str:
+    lowered = message.lower()
+    for mark, sentence in _SENTENCES:
+        if mark in lowered:
+            return sentence.format(place=place, patience=_PATIENCE)
+    return f"{place}: {' '.join(message.split())}. Nothing was recorded."

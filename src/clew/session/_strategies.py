@@ -1,0 +1,65 @@
+"""Which strategy asks, by its name."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+import clew.active
+from clew.active import ExploreConsolidate, Strategy, SuperInstances
+from clew.exceptions import ParameterError
+
+# After this many "different" in a row the stream is too one-sided for a person, and another strategy takes over.
+ONE_SIDED = 20
+
+
+def strategies() -> dict[str, type]:
+    """Strategies by name: the class name in kebab case."""
+    found = {}
+    for name in clew.active.__all__:
+        cls = getattr(clew.active, name)
+        if inspect.isclass(cls) and "rng" in getattr(inspect.unwrap(cls.__call__), "__annotations__", {}):
+            found[_name(cls)] = cls
+    found.pop("strategy", None)
+    return found
+
+
+def _name(cls: type) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
+
+
+def default_strategy(n_clusters: int | None) -> str:
+    """The strategy when nobody chose one: by whether the number of clusters is known."""
+    return _name(SuperInstances if n_clusters is None else ExploreConsolidate)
+
+
+def next_strategy(name: str) -> str:
+    """Who takes over when answers are one-sided: the other defaults and the borders of clusters, in turn."""
+    turns = ["explore-consolidate", "super-instances", "ability-to-separate"]
+    return turns[(turns.index(name) + 1) % len(turns)] if name in turns else turns[0]
+
+
+def strategy_setting(strategy: Any) -> Any:
+    """A strategy as the log holds it: None, a name, or a name with parameters."""
+    if strategy is None:
+        return None
+    if isinstance(strategy, dict):
+        made(strategy)
+        return strategy
+    if isinstance(strategy, str):
+        made({"name": strategy, "parameters": {}})
+        return {"name": strategy, "parameters": {}}
+    names = {cls: name for name, cls in strategies().items()}
+    if type(strategy) not in names:
+        raise ParameterError(f"strategy={strategy!r}: expected one of {', '.join(strategies())}.")
+    parameters = inspect.signature(type(strategy)).parameters
+    return {"name": names[type(strategy)], "parameters": {name: getattr(strategy, name) for name in parameters}}
+
+
+def made(setting: dict[str, Any]) -> Strategy:
+    """The strategy a setting stands for."""
+    known = strategies()
+    if setting["name"] not in known:
+        raise ParameterError(f"strategy={setting['name']!r}: expected one of {', '.join(known)}.")
+    return known[setting["name"]](**setting["parameters"])
