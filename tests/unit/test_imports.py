@@ -42,7 +42,8 @@ def test_import_loads_no_optional_part():
 
 
 def test_estimators_load_no_more_than_scikit_learn_does():
-    use = "import clew; [getattr(clew, name) for name in clew.__all__ if name != 'Session']; clew.PCKMeans(2).fit([[0.0], [1.0], [9.0]])"
+    use = "import clew; [getattr(clew, name) for name in clew.__all__ if name != 'Session']"
+    use += "; clew.PCKMeans(2).fit([[0.0], [1.0], [9.0]])"
     assert loaded_by(use) <= loaded_by("import sklearn.cluster")
 
 

@@ -37,6 +37,10 @@ class Knowledge:
         """A number for the component of a row, valid until the next answer."""
         return self._root(int(self._prior.component_of[row]))
 
+    def components(self, rows: IntArray) -> IntArray:
+        """The same for many rows at once."""
+        return self._all_roots()[self._prior.component_of[rows]]
+
     def rows(self, row: int) -> IntArray:
         """All rows known to be together with a row, itself included."""
         root = self.component(row)

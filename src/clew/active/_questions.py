@@ -297,6 +297,10 @@ class Questions:
         other._rebuild()
         return other
 
+    def use(self, strategy: Strategy) -> None:
+        """Let another strategy ask from now on."""
+        self.strategy, self._live = strategy, None
+
     def hold(self, question: Question) -> None:
         """Let a question wait for its answer as if `ask` had given it: nobody else is asked meanwhile."""
         self._pending[_key(question)] = question

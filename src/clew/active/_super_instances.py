@@ -45,7 +45,8 @@ class SuperInstances:
     Time per question is that of 2-means on the super-instance that is split; memory is O(n) for each level of splits.
     Departs from [1]_: a set is cut into the d + 1 pieces that the search for d has made, not into 2^d by k-means; the
     search follows the larger half, not a random one; a piece that contains the representative of the set it came from
-    keeps it, with all that is known about it; "unsure" stops the search like "same".
+    keeps it, with all that is known about it, and one in which other rows were asked about is represented by one of
+    these, so that answers count whatever the splits, also after new rows; "unsure" stops the search like "same".
 
     References
     ----------
@@ -200,18 +201,34 @@ class _Doubts:
 
 def _root(view: View, seed: int) -> _SuperInstance:
     rows = np.arange(view.n_rows)
-    return _SuperInstance("", rows, view.once(f"super-instances {seed} medoid", lambda: _medoid(view.X, rows)))
+    order = view.once(f"super-instances {seed} root", lambda: _by_distance(view.X, rows))
+    return _SuperInstance("", rows, _representative(view, order))
 
 
 def _halves(view: View, seed: int, whole: _SuperInstance) -> tuple[_SuperInstance, ...]:
     """The two halves of a super-instance, the same ones each time; none if its rows do not differ."""
-    return view.once(f"super-instances {seed} halves {whole.path}", lambda: _halve(view.X, seed, whole))
+    found = []
+    halves = view.once(f"super-instances {seed} halves {whole.path}", lambda: _halve(view.X, seed, whole.rows))
+    for mark, (rows, by_distance) in zip("01", halves, strict=False):
+        keeps = np.isin(whole.representative, rows, assume_unique=True)
+        representative = whole.representative if keeps else _representative(view, by_distance)
+        found.append(_SuperInstance(whole.path + mark, rows, representative))
+    return tuple(found)
 
 
-def _halve(X: Any, seed: int, whole: _SuperInstance) -> tuple[_SuperInstance, ...]:
-    rows = whole.rows
+def _representative(view: View, by_distance: IntArray) -> int:
+    """The row nearest to the mean; if answers were about some, of those the ones that most of them are known with."""
+    named = by_distance[view.named[by_distance]]
+    if not len(named):
+        return int(by_distance[0])
+    _, group, size = np.unique(view.knowledge.components(named), return_inverse=True, return_counts=True)
+    return int(named[size[group].argmax()])
+
+
+def _halve(X: Any, seed: int, rows: IntArray) -> list[tuple[IntArray, IntArray]]:
+    """The rows of both halves, as they are and nearest to their mean first."""
     if len(rows) < 2 or _all_alike(X[rows]):
-        return ()
+        return []
     sample = rows
     if len(rows) > _SAMPLE:
         sample = np.sort(np.random.default_rng([seed, len(rows)]).choice(rows, _SAMPLE, replace=False))
@@ -219,13 +236,9 @@ def _halve(X: Any, seed: int, whole: _SuperInstance) -> tuple[_SuperInstance, ..
             sample = rows
     model = SeededKMeans(2, n_init=_STARTS, random_state=seed).fit(X[sample])
     second = model.labels_ == 1 if sample is rows else model.predict(X[rows]) == 1
-    found = []
-    for mark, part in (("0", rows[~second]), ("1", rows[second])):
-        if not len(part):
-            return ()
-        keeps = np.isin(whole.representative, part, assume_unique=True)
-        found.append(_SuperInstance(whole.path + mark, part, whole.representative if keeps else _medoid(X, part)))
-    return tuple(found)
+    if second.all() or not second.any():
+        return []
+    return [(part, _by_distance(X, part)) for part in (rows[~second], rows[second])]
 
 
 def _all_alike(X: Any) -> bool:
@@ -233,9 +246,10 @@ def _all_alike(X: Any) -> bool:
     return not (spread.nnz if sparse.issparse(spread) else spread.any())
 
 
-def _medoid(X: Any, rows: IntArray) -> int:
-    """The row nearest to the mean: its squared distances to all rows have the least sum."""
-    return int(rows[squared_distances(X, rows, mean_row(X, rows).reshape(1, -1))[:, 0].argmin()])
+def _by_distance(X: Any, rows: IntArray) -> IntArray:
+    """Rows, nearest to their mean first: the first one's squared distances to all have the least sum."""
+    far = squared_distances(X, rows, mean_row(X, rows).reshape(1, -1))[:, 0]
+    return rows[np.argsort(far, kind="stable")]
 
 
 def _distances(view: View, rows: IntArray, to: IntArray) -> npt.NDArray[np.float64]:

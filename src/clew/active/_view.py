@@ -52,8 +52,8 @@ class View:
         Rows known to differ from all neighbourhoods but one, and that one, where the number of clusters is known.
     imputed : dict
         Guesses: pair of rows → (answer, confidence).
-    placed : ndarray of bools
-        Which rows are in a neighbourhood.
+    placed, named : ndarrays of bools
+        Which rows are in a neighbourhood; which ones an answer other than "unsure" was about.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class View:
         self.pending: set[tuple[int, int]] = set()
         self.deduced: list[tuple[int, int]] = []
         self.imputed: dict[tuple[int, int], tuple[Answer, float]] = {}
-        self.placed = np.zeros(self.n_rows, dtype=bool)
+        self.placed, self.named = np.zeros(self.n_rows, dtype=bool), np.zeros(self.n_rows, dtype=bool)
         self.fit: Callable[[], npt.NDArray[Any]] = lambda: np.zeros(self.n_rows, dtype=np.int64)
         self._store, self._deduces = store, deduces
         self._presumed: set[int] = set()
@@ -104,6 +104,7 @@ class View:
             if answer is UNSURE:
                 self._doubt(pair)
         decided = [(pair, answer) for pair, answer in said if answer is not UNSURE]
+        self.named[[row for pair, _ in decided for row in pair.key]] = True
         if self.knowledge.contradicts((pair.key, answer) for pair, answer in decided):
             return False
         for pair, answer in decided:

@@ -76,8 +76,9 @@ class FitPlan:
             return self._by_method(self.method)
         certain = self.constraints.at_least(1.0)
         if self.n_clusters is None and self.own_labels is not None:
-            labels = np.asarray(self.own_labels().labels(), dtype=np.int64)
-            return upheld(self.X, labels, certain.closure()), []
+            labels = self._grown(np.asarray(self.own_labels().labels(), dtype=np.int64))
+            if labels is not None:
+                return upheld(self.X, labels, certain.closure()), []
         k = self._k()
         if len(certain.must_link) + len(certain.cannot_link) < len(self.constraints.must_link) + len(
             self.constraints.cannot_link
@@ -87,6 +88,21 @@ class FitPlan:
             if not any(map(len, certain.violations(labels))):
                 return labels, []
         return self._hard(k, certain)
+
+    def _grown(self, labels: IntArray) -> IntArray | None:
+        """The strategy's own clusters; where they show less than is known, the current ones.
+
+        New rows or corrections can change how the strategy splits the data; what was found before must not be lost.
+        """
+        least = max(self.n_groups, _LEAST_CLUSTERS)
+        if len(np.unique(labels)) >= least:
+            return labels
+        clusters = np.unique(self.current[self.current >= 0])
+        if len(clusters) < least:
+            return None
+        centers = np.array([mean_row(self.X, np.flatnonzero(self.current == one)) for one in clusters])
+        nearest = clusters[squared_distances(self.X, None, centers).argmin(axis=1)]
+        return np.where(self.current >= 0, self.current, nearest)
 
     def _k(self) -> int:
         k = max(self.n_groups, _LEAST_CLUSTERS) if self.n_clusters is None else self.n_clusters
@@ -156,41 +172,42 @@ def _without_advice(sentence: str) -> str:
 def upheld(X: Any, labels: IntArray, closed: Closure) -> IntArray:
     """Labels changed as little as needed for everything certain to hold; clusters are opened where they are needed.
 
-    Each component goes where most of its rows are. Of two that must differ and are in one cluster, the larger stays;
-    the other becomes a cluster of its own if it is more than a row, else it goes to the nearest cluster open to it.
+    Each component goes where most of its rows are. Of two that must differ and are in one cluster, the larger stays.
+    The other goes where most of its other rows are and nobody it must differ from is; else it becomes a cluster of its
+    own if it is more than a row, and goes to the nearest cluster that is open to it if it is one.
     """
-    labels = labels.copy()
-    chosen = _majority(labels, closed)
+    wishes = _wishes(labels, closed)
+    chosen = np.array([wish[0] for wish in wishes], dtype=np.int64)
     clashing = _clashing(chosen, closed)
-    size_order = clashing[np.lexsort((clashing, -closed.sizes[clashing]))]
-    next_label = int(chosen.max(initial=-1)) + 1
-    waiting = set(clashing.tolist())
-    centers = {int(one): mean_row(X, np.flatnonzero(labels == one)) for one in np.unique(labels)} if waiting else {}
-    for component in size_order.tolist():
+    if not len(clashing):
+        return chosen[closed.component_of]
+    centers = {int(one): mean_row(X, np.flatnonzero(labels == one)) for one in np.unique(labels)}
+    next_label, waiting = int(labels.max()) + 1, set(clashing.tolist())
+    for component in clashing[np.lexsort((clashing, -closed.sizes[clashing]))].tolist():
         waiting.discard(component)
-        closed_to = {
-            int(chosen[other]) for other in closed.graph.neighbours(component).tolist() if other not in waiting
-        }
-        if int(chosen[component]) not in closed_to:
-            continue
-        open_ones = [label for label in centers if label not in closed_to]
-        if closed.sizes[component] > 1 or not open_ones:
+        neighbours = closed.graph.neighbours(component).tolist()
+        taken = {int(chosen[other]) for other in neighbours if other not in waiting}
+        wished = next((label for label in wishes[component] if label not in taken), None)
+        open_ones = [label for label in centers if label not in taken]
+        if wished is not None:
+            chosen[component] = wished
+        elif closed.sizes[component] > 1 or not open_ones:
             chosen[component], next_label = next_label, next_label + 1
-            continue
-        row = closed.first_row[[component]]
-        far = squared_distances(X, row, np.array([centers[label] for label in open_ones]))[0]
-        chosen[component] = open_ones[int(far.argmin())]
+        else:
+            row = closed.first_row[[component]]
+            far = squared_distances(X, row, np.array([centers[label] for label in open_ones]))[0]
+            chosen[component] = open_ones[int(far.argmin())]
     return chosen[closed.component_of]
 
 
-def _majority(labels: IntArray, closed: Closure) -> IntArray:
-    """The label that most rows of each component have, the lowest of several."""
+def _wishes(labels: IntArray, closed: Closure) -> list[list[int]]:
+    """For each component the labels of its rows, the commonest first, the lowest of several equally common ones."""
     values, place = np.unique(labels, return_inverse=True)
     keys, counts = np.unique(closed.component_of * len(values) + place, return_counts=True)
-    components, found = keys // len(values), keys % len(values)
+    components, found = keys // len(values), values[keys % len(values)]
     order = np.lexsort((found, -counts, components))
-    first = order[np.unique(components[order], return_index=True)[1]]
-    return values[found[first]]
+    starts = np.flatnonzero(np.diff(components[order])) + 1
+    return [some.tolist() for some in np.split(found[order], starts)]
 
 
 def _clashing(chosen: IntArray, closed: Closure) -> IntArray:

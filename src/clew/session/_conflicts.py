@@ -113,8 +113,8 @@ def _link(
 
 
 def _who(state: State, seq: int) -> str:
-    event = state.ledger.event(seq)
-    if event is None:
+    if not seq:
         return "this correction"
+    event = state.ledger.event(seq)
     what = f"{event.payload['kind']}, correction {seq}" if event.kind == "correction" else f"answer {seq}"
     return f"{what} by {event.annotator}, {event.time[:16].replace('T', ' ')}"

@@ -75,15 +75,35 @@ class Ledger:
         self.records: dict[int, Record] = {}
         self._batches: dict[int, list[int]] = {}
         self._of_kind: dict[str, list[Event]] = {}
+        self.n_checks = 0
 
     @property
     def version(self) -> int:
         """The number of the last event."""
         return self.events[-1].seq if self.events else 0
 
-    def event(self, seq: int) -> Event | None:
+    def event(self, seq: int) -> Event:
         """One event."""
-        return self.events[seq - 1] if 0 < seq <= len(self.events) else None
+        return self.events[seq - 1]
+
+    def first_answer(self, seq: int) -> Record:
+        """An answer as it was first given."""
+        return self._first[seq]
+
+    def answers_since_setting(self, most: int) -> list[str]:
+        """The last answers since settings changed, newest first; imported ones and those undone do not count."""
+        found: list[str] = []
+        for event in reversed(self.events):
+            if event.kind == "setting" or len(found) == most:
+                break
+            if event.kind == "answer" and event.seq not in self.undone and event.payload.get("batch") is None:
+                found.append(event.payload["answer"])
+        return found
+
+    def data(self) -> dict[str, Any] | None:
+        """Where the data file is, as said last; None if the project keeps the data."""
+        moved = [event.payload["data"] for event in self._of_kind.get("setting", ()) if "data" in event.payload]
+        return moved[-1] if moved else self.events[0].payload["data"]
 
     def apply(self, event: Event) -> None:
         """Take in the next event."""
@@ -92,6 +112,7 @@ class Ledger:
         payload = event.payload
         if event.kind == "answer":
             self._first[event.seq] = self.records[event.seq] = _record(event)
+            self.n_checks += self._first[event.seq].check
             if payload.get("batch") is not None:
                 self._batches.setdefault(payload["batch"], []).append(event.seq)
         elif event.kind in ("revise", "resolve"):

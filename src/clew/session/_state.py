@@ -23,6 +23,7 @@ from clew.session._corrections import Clusters, Correction, in_force
 from clew.session._events import Event
 from clew.session._identity import stable_ids
 from clew.session._ledger import Ledger, Record
+from clew.session._store import Lease
 from clew.session._strategies import default_strategy, made
 from clew.session._table import Rows
 
@@ -42,19 +43,24 @@ class State:
         In positions of the present rows.
     sources : list of Source
         Where each entry of the driver's log comes from.
-    quarantined : set of ints
-        Corrections that contradict answers.
+    quarantined, conflicting : sets of ints
+        Corrections that contradict answers; all events that wait for a conflict to be resolved.
+    slots : dict
+        Answers in effect by pair of ordinals (or by their own number, for questions about several rows).
+    leases : dict of int to Lease
+        Questions that wait for an answer.
     labels : ndarray of ints
         Cluster id of each row by ordinal, -1 for none yet.
     """
 
-    def __init__(self, events: Iterable[Event], read_base: Callable[[Ledger], Table]) -> None:
+    def __init__(self, events: Iterable[Event], read_base: Callable[[Ledger], Table], leases: Iterable[Lease]) -> None:
         self.ledger = Ledger()
         self._bodies: list[bytes] = []
         self.labels = np.empty(0, dtype=np.int64)
         self.next_cluster, self.fitted_version = 0, 0
         self.notes: tuple[str, ...] = ()
         self.ordinal: dict[str, int] = {}
+        self.leases = {lease.id: lease for lease in leases}
         self._read_base = read_base
         rest = []
         for event in events:
@@ -131,6 +137,9 @@ class State:
         self._relabel(event)
         if event.kind == "answer":
             self._add_answer(self.ledger.records[event.seq])
+        elif event.kind == "setting" and set(event.payload["settings"]) == {"strategy"}:
+            self.settings, self._counted = self.ledger.settings()
+            self.driver.use(made(self._strategy()))
         elif event.kind not in ("fit", "name", "import"):
             self.settings, self._counted = self.ledger.settings()
             self.build()
@@ -151,7 +160,7 @@ class State:
                 self.labels[rows] = after
                 self.next_cluster = max(self.next_cluster, after + 1)
         elif event.kind == "undo":
-            undone = self.ledger.events[payload["undoes"] - 1]
+            undone = self.ledger.event(payload["undoes"])
             if undone.kind == "correction" and not undone.payload["conflict"]:
                 for before, after, rows in self._changes(undone):
                     self.labels[rows[self.labels[rows] == after]] = before
@@ -166,8 +175,22 @@ class State:
 
     def build(self) -> None:
         """The driver from everything in effect."""
-        self.driver, self.sources, self.live, self.quarantined = self._built(self.corrections())
+        self.driver, self.sources, self.quarantined = self._built(self.corrections())
         self.slots = self._slots()
+        self.thin = {slot: None for slot, records in self.slots.items() if self._is_thin(records)}
+        self.conflicting = set(self.quarantined)
+        for entry, (_, events) in zip(self.driver.answers, self.sources, strict=True):
+            if entry.conflict:
+                self.conflicting.update(events)
+        for records in self.slots.values():
+            if disagree(records):
+                self.conflicting.update(record.id for record in records)
+        self._hold_leases()
+
+    def _is_thin(self, records: list[Record]) -> bool:
+        """Whether fewer people than wanted have answered a pair that was asked."""
+        people = {record.annotator for record in records}
+        return len(people) < self.settings["overlap"] and records[0].kind != "which" and records[0].question is not None
 
     def corrections(self) -> list[Correction]:
         """Corrections that nobody took back."""
@@ -175,9 +198,9 @@ class State:
 
     def conflicts_with(self, proposed: Correction) -> bool:
         """Whether a correction would contradict what is known."""
-        return proposed.seq in self._built([*self.corrections(), proposed])[3]
+        return proposed.seq in self._built([*self.corrections(), proposed])[2]
 
-    def _built(self, corrections: list[Correction]) -> tuple[Questions, list[Source], list[Correction], set[int]]:
+    def _built(self, corrections: list[Correction]) -> tuple[Questions, list[Source], set[int]]:
         """A driver in which every correction holds that contradicts no answer; the others are set aside as a whole."""
         quarantined: set[int] = set()
         slots = self._slots()
@@ -196,7 +219,7 @@ class State:
                 None,
             )
             if wrong is None:
-                return driver, sources, live, quarantined
+                return driver, sources, quarantined
             quarantined.add(wrong)
 
     def _slots(self) -> dict[Any, list[Record]]:
@@ -209,7 +232,11 @@ class State:
     def _slot(self, record: Record) -> Any:
         if record.kind == "which":
             return record.id
-        first, second = self.ordinal[key_of(record.left)], self.ordinal[key_of(record.right)]
+        return self.slot_of(record.left, record.right)
+
+    def slot_of(self, left: Any, right: Any) -> tuple[int, int]:
+        """Two rows by ordinal, lower first."""
+        first, second = self.ordinal[key_of(left)], self.ordinal[key_of(right)]
         return (first, second) if first < second else (second, first)
 
     def _entries(self, slots: dict[Any, list[Record]], live: list[Correction]) -> list[tuple[Answered, Source]]:
@@ -258,26 +285,58 @@ class State:
         before = self.slots.setdefault(slot, [])
         old = agreed(before) if before else None
         before.append(record)
+        self.thin.pop(slot, None)
+        if self._is_thin(before):
+            self.thin[slot] = None
+        if old is not None and agreed(before) != old:
+            self.build()
+            return
         if old is not None:
-            place = next(
-                i for i, source in enumerate(self.sources) if source == ("answer", tuple(r.id for r in before[:-1]))
-            )
-            if agreed(before) == old:
-                self.sources[place] = ("answer", tuple(one.id for one in before))
-            else:
-                self.build()
+            place = self.sources.index(("answer", tuple(one.id for one in before[:-1])))
+            self.sources[place] = ("answer", tuple(one.id for one in before))
+            if self.driver.answers[place].conflict or disagree(before):
+                self.conflicting.add(record.id)
             return
         entry = self._entry(slot, before)
         if entry is None:
             return
-        self.driver.add(entry)
+        if not self.driver.add(entry):
+            self.conflicting.add(record.id)
         self.sources.append(("answer", (record.id,)))
 
-    def n_following(self, first: int, second: int, answer: Answer) -> int:
-        """How many more pairs an answer about two positions would decide."""
-        if answer is UNSURE:
-            return 0
-        return max(self.driver.view.knowledge.n_decided_by(first, second, answer) - 1, 0)
+    # -- questions that wait ---------------------------------------------------------------------------------------
+
+    def take_leases(self, leases: Iterable[Lease]) -> None:
+        """The questions that wait for an answer, as the database has them."""
+        for lease in list(self.leases.values()):
+            self.drop_lease(lease)
+        self.leases = {lease.id: lease for lease in leases}
+        self._hold_leases()
+
+    def drop_lease(self, lease: Lease) -> None:
+        """Nobody waits for this answer any longer."""
+        self.leases.pop(lease.id, None)
+        question = self.driver_question(lease)
+        others = (self.driver_question(other) for other in self.leases.values())
+        if question is not None and question not in others:
+            self.driver.release(question)
+
+    def _hold_leases(self) -> None:
+        for lease in self.leases.values():
+            question = self.driver_question(lease)
+            if question is not None:
+                self.driver.hold(question)
+
+    def driver_question(self, lease: Lease) -> Pair | Which | None:
+        """A question that waits in the driver's terms; None if a row is missing now."""
+        payload = lease.payload
+        names = [payload["left"], *(payload["candidates"] if payload["kind"] == "which" else [payload["right"]])]
+        places = [int(self.rows.position[self.ordinal[key_of(name)]]) for name in names]
+        if min(places) < 0:
+            return None
+        if payload["kind"] == "which":
+            return Which(places[0], tuple(places[1:]), payload["why"])
+        return Pair(places[0], places[1], payload["why"], payload["check"])
 
     def constraints(self) -> Constraints:
         """What a fit gets: everything in use, and answers that a resolved conflict keeps as preferences."""
@@ -312,6 +371,17 @@ class State:
         """Whether something was said since the clusters were made."""
         since = self.ledger.events[self.fitted_version :]
         return not self.fitted_version or any(event.kind not in ("fit", "name") for event in since)
+
+    def is_late(self, result: FitResult) -> bool:
+        """Whether clusters were changed by hand, or what they are made from, since a fit was planned."""
+        return any(self._changes_clusters(event) for event in self.ledger.events[result.version :])
+
+    def _changes_clusters(self, event: Event) -> bool:
+        if event.kind == "undo":
+            return self._changes_clusters(self.ledger.event(event.payload["undoes"]))
+        if event.kind == "setting":
+            return bool({"n_clusters", "method", "metric", "random_state"} & set(event.payload["settings"]))
+        return event.kind in ("correction", "rows_added")
 
     def plan(self) -> FitPlan:
         """All that a fit needs now."""

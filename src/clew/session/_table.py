@@ -336,15 +336,11 @@ def _as_text(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.array(["" if value != value else str(_plain(value)) for value in column.tolist()], dtype=object)
 
 
-def like(table: Table, columns: Sequence[str], id_column: str | None) -> Table:
+def like(table: Table, columns: Sequence[str]) -> Table:
     """A table to be added, with the columns of the project in their order."""
-    lost = [name for name in columns if name not in table.values]
-    if lost:
-        raise DataError(
-            f"{table.source} lacks the column {lost[0]!r} of the project. It has {', '.join(table.values)}."
-        )
-    if id_column is not None:
-        table.ids(id_column)
+    lost = next((name for name in columns if name not in table.values), None)
+    if lost is not None:
+        raise DataError(f"{table.source} lacks the column {lost!r} of the project. It has {', '.join(table.values)}.")
     return Table(table.source, {name: table.values[name] for name in columns}, tuple(columns), table.n_rows)
 
 

@@ -1,0 +1,78 @@
+"""What every part of a session shares: the lock, the log, and memory that follows the log."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from clew.datasets import Table
+from clew.exceptions import FileError
+from clew.session._events import Event
+from clew.session._ledger import Ledger
+from clew.session._settings import utc
+from clew.session._state import State
+from clew.session._store import Store, Transaction
+from clew.session._table import referenced, table_of, unpacked_rows
+
+
+class Core:
+    """A store and the state that follows from its log."""
+
+    def __init__(self, store: Store, data: Any = None) -> None:
+        self._store, self._data = store, data
+        self._lock = threading.RLock()
+        self._clock: Callable[[], float] = time.time
+        self._closed = False
+        self._lease_version = -1  # -1: to be read again
+        self._state = State(store.events(), self._read_base, store.leases())
+
+    def _read_base(self, ledger: Ledger) -> Table:
+        """The table the project refers to, or keeps."""
+        id_column = ledger.settings()[0]["id_column"]
+        if self._data is not None:
+            return table_of(self._data, id_column)
+        where = ledger.data()
+        if where is not None:
+            return table_of(referenced(where, self._store.folder), id_column)
+        table = unpacked_rows(ledger.events[0].body or b"")[2]
+        assert table is not None
+        return table
+
+    @contextmanager
+    def _writing(self) -> Iterator[Transaction]:
+        """A transaction on top of everything that others have written."""
+        with self._reading():
+            try:
+                with self._store.writing() as transaction:
+                    self._catch_up(transaction.events(self._version))
+                    if transaction.lease_version != self._lease_version:
+                        self._state.take_leases(transaction.leases())
+                    yield transaction
+                self._lease_version = transaction.lease_version
+            except BaseException:
+                self._lease_version = -1
+                raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with self._lock:
+            if self._closed:
+                raise FileError("This session is closed. Open it again with Session.open.")
+            yield
+
+    def _append(
+        self, transaction: Transaction, kind: str, annotator: str, payload: dict[str, Any], body: bytes | None = None
+    ) -> list[Event]:
+        return transaction.append([(kind, utc(self._clock()), annotator, payload, body)])
+
+    def _catch_up(self, events: Sequence[Event]) -> None:
+        """Events that are in the log change memory, never before."""
+        for event in events:
+            self._state.apply(event)
+
+    @property
+    def _version(self) -> int:
+        return self._state.ledger.version
