@@ -262,7 +262,7 @@ class Questions:
         """Put an entry into the view; the entry comes back marked when it contradicts."""
         view, question = self._view, entry.question
         view.pending.difference_update(_pair_keys(question))
-        return replace(entry, conflict=not view.take(_said(entry)))
+        return replace(entry, conflict=not view.take(_said(entry), volunteered=isinstance(question, Stated)))
 
     def undo(self) -> Answered | None:
         """Take the last answer back; its question may be asked again. None when there is none."""
@@ -304,7 +304,7 @@ class Questions:
     def hold(self, question: Question) -> None:
         """Let a question wait for its answer as if `ask` had given it: nobody else is asked meanwhile."""
         self._pending[_key(question)] = question
-        self._view.pending.update(_pair_keys(question))
+        self._view.pending.update(key for key in _pair_keys(question) if key not in self._view.asked)
         self._live = None
 
     def release(self, question: Question) -> None:

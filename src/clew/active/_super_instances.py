@@ -217,9 +217,9 @@ def _halves(view: View, seed: int, whole: _SuperInstance) -> tuple[_SuperInstanc
 
 
 def _representative(view: View, by_distance: IntArray) -> int:
-    """The row nearest to the mean; if answers were about some, of those the ones that most of them are known with."""
+    """The row nearest to the mean; one of the largest known group if others were asked about and it never was."""
     named = by_distance[view.named[by_distance]]
-    if not len(named):
+    if not len(named) or view.questioned[by_distance[0]]:
         return int(by_distance[0])
     _, group, size = np.unique(view.knowledge.components(named), return_inverse=True, return_counts=True)
     return int(named[size[group].argmax()])

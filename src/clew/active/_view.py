@@ -52,8 +52,9 @@ class View:
         Rows known to differ from all neighbourhoods but one, and that one, where the number of clusters is known.
     imputed : dict
         Guesses: pair of rows → (answer, confidence).
-    placed, named : ndarrays of bools
-        Which rows are in a neighbourhood; which ones an answer other than "unsure" was about.
+    placed, named, questioned : ndarrays of bools
+        Which rows are in a neighbourhood; which ones an answer other than "unsure" was about; which ones were asked
+        about, whatever the answer.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class View:
         self.pending: set[tuple[int, int]] = set()
         self.deduced: list[tuple[int, int]] = []
         self.imputed: dict[tuple[int, int], tuple[Answer, float]] = {}
-        self.placed, self.named = np.zeros(self.n_rows, dtype=bool), np.zeros(self.n_rows, dtype=bool)
+        self.placed, self.named, self.questioned = (np.zeros(self.n_rows, dtype=bool) for _ in range(3))
         self.fit: Callable[[], npt.NDArray[Any]] = lambda: np.zeros(self.n_rows, dtype=np.int64)
         self._store, self._deduces = store, deduces
         self._presumed: set[int] = set()
@@ -92,8 +93,8 @@ class View:
 
     # -- answers ---------------------------------------------------------------------------------------------------
 
-    def take(self, said: list[tuple[Pair, Answer]]) -> bool:
-        """Take in what an answer says about pairs, all of it or nothing.
+    def take(self, said: list[tuple[Pair, Answer]], *, volunteered: bool = False) -> bool:
+        """Take in what an answer (or what somebody volunteered) says about pairs, all of it or nothing.
 
         False if it contradicts what is known: then it changes nothing, but the pairs count as asked.
         """
@@ -104,6 +105,8 @@ class View:
             if answer is UNSURE:
                 self._doubt(pair)
         decided = [(pair, answer) for pair, answer in said if answer is not UNSURE]
+        if not volunteered:
+            self.questioned[[row for pair, _ in said for row in pair.key]] = True
         self.named[[row for pair, _ in decided for row in pair.key]] = True
         if self.knowledge.contradicts((pair.key, answer) for pair, answer in decided):
             return False

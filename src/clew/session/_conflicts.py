@@ -41,7 +41,9 @@ def conflict_of(state: State, seq: int, proposed: Correction | None = None) -> C
         return None
     kind = "answer" if record is not None else "correction"
     chain = found[0].chain
-    said_by = dict(_provenance(state)) | {pair.key: [(seq, answer)] for pair, answer in said}
+    said_by = dict(_provenance(state))
+    for pair, answer in said:
+        said_by.setdefault(pair.key, []).append((seq, answer))
     links = [_link(state, one, two, SAME, said_by, proposed) for one, two in itertools.pairwise(chain)]
     links.append(_link(state, chain[-1], chain[0], DIFFERENT, said_by, proposed))
     answers = tuple(sorted({event for link in links for event in link.events if event in state.ledger.records}))
