@@ -5,9 +5,12 @@
     ValueError
     └── ClewError                              anything wrong with what was given
         ├── ParameterError                     a constructor or function argument
+        │   ├── NotFoundError                  … a row, question, answer or cluster that is not there
+        │   └── AnsweredError                  … another answer to a question that was answered
         ├── DataError                          the rows: missing values, text, shape
         │   └── DataTypeError                  … of a type that is no table of numbers (also a TypeError)
         ├── FileError                          a file: unreadable, columns, one of its lines
+        │   └── StorageError                   … the database of a session: full, read-only, out of reach
         └── ConstraintError                    the knowledge: row numbers, ids, confidences
             ├── ContradictoryConstraintsError  must-links join what a cannot-link separates
             ├── InfeasibleConstraintsError     consistent, but impossible with these clusters
@@ -31,6 +34,14 @@ class ParameterError(ClewError):
     """A constructor or function argument outside its allowed values."""
 
 
+class NotFoundError(ParameterError):
+    """A row, question, answer, conflict or cluster that is not there."""
+
+
+class AnsweredError(ParameterError):
+    """Another answer to a question that was answered; `Session.revise` changes an answer."""
+
+
 class DataError(ClewError):
     """Rows that cannot be clustered: missing values, text columns, wrong shape."""
 
@@ -41,6 +52,14 @@ class DataTypeError(DataError, TypeError):
 
 class FileError(ClewError):
     """A file that cannot be read or written as asked."""
+
+
+class StorageError(FileError):
+    """A session's database that cannot be read or written now; `is_full` if there is no space left."""
+
+    def __init__(self, message: str, is_full: bool = False) -> None:
+        super().__init__(message)
+        self.is_full = is_full
 
 
 class ConstraintError(ClewError):

@@ -6,7 +6,7 @@ from typing import Any
 
 from clew.active import SAME, Answer, Pair, Which
 from clew.constraints import key_of
-from clew.exceptions import ParameterError
+from clew.exceptions import AnsweredError, ParameterError
 from clew.session import _conflicts, _leases
 from clew.session._core import Core
 from clew.session._events import UNDOABLE, Event
@@ -144,7 +144,7 @@ class Asking(Core):
         assert lease.answered is not None
         before = self._state.ledger.first_answer(lease.answered)
         if (before.answer, key_of(before.right)) != (said["answer"], key_of(said["right"])):
-            raise ParameterError(
+            raise AnsweredError(
                 f"Question {lease.id} was answered {before.answer!r} by {before.annotator}: answer {before.id}. "
                 f"To change it: revise({before.id}, ...)."
             )

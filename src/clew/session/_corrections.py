@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from clew.active import DIFFERENT, SAME, Answer, Pair
 from clew.active._view import mean_row, squared_distances
-from clew.exceptions import ParameterError
+from clew.exceptions import NotFoundError, ParameterError
 
 IntArray = npt.NDArray[np.int64]
 
@@ -200,7 +200,7 @@ class Clusters:
         rows = self._present[self.labels[self._present] == cluster]
         if not len(rows):
             known = ", ".join(map(str, np.unique(self.labels[self.labels >= 0]).tolist()[:20]))
-            raise ParameterError(f"There is no cluster {cluster!r}. There are {known}.")
+            raise NotFoundError(f"There is no cluster {cluster!r}. There are {known}.")
         return self.typical(rows)
 
     def typical(self, rows: IntArray) -> list[int]:

@@ -18,7 +18,7 @@ from clew.session._agreement import Agreement, agreement
 from clew.session._asking import Asking
 from clew.session._events import Event
 from clew.session._exchange import Exchanging
-from clew.session._leases import question_of
+from clew.session._leases import is_worth_asking, question_of
 from clew.session._ledger import Record
 from clew.session._results import Progress, Question, ReviewItem
 from clew.session._review import review
@@ -245,6 +245,12 @@ class Session(Asking, Exchanging):
         """Questions that wait for an answer."""
         with self._reading():
             return [question_of(lease) for lease in self._state.leases.values()]
+
+    def worth_asking(self, question: Question | int) -> bool:
+        """Whether a question still waits for an answer that does not follow from others."""
+        with self._reading():
+            lease = self._state.leases.get(question.id if isinstance(question, Question) else question)
+            return lease is not None and is_worth_asking(lease, self._state)
 
     def review(self) -> list[ReviewItem]:
         """Answers worth a second look, the most suspicious first."""

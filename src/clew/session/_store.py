@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clew.exceptions import ClewError, FileError, MissingExtraError, ParameterError
+from clew.exceptions import ClewError, FileError, MissingExtraError, ParameterError, StorageError
 from clew.session._events import Event, to_json
 
 try:
@@ -399,9 +399,10 @@ def _translated(place: str) -> Iterator[None]:
     except ClewError:
         raise
     except DBAPIError as error:
-        raise FileError(_sentence(place, str(error.orig or error))) from error
+        sentence = _sentence(place, str(error.orig or error))
+        raise StorageError(sentence, is_full=sentence.startswith("The disk is full")) from error
     except SQLAlchemyError as error:
-        raise FileError(f"{place}: {' '.join(str(error).split())}. Nothing was recorded.") from error
+        raise StorageError(f"{place}: {' '.join(str(error).split())}. Nothing was recorded.") from error
 
 
 _SENTENCES = (

@@ -22,7 +22,7 @@ from scipy import sparse
 
 from clew.constraints import key_of
 from clew.datasets import Table, read_table
-from clew.exceptions import DataError, FileError, ParameterError
+from clew.exceptions import DataError, FileError, NotFoundError, ParameterError
 
 IntArray = npt.NDArray[np.int64]
 HashArray = npt.NDArray[np.uint64]
@@ -288,7 +288,7 @@ class Rows:
         """The ordinal of a row from the user's id."""
         key = key_of(name)
         if key not in self.ordinal:
-            raise ParameterError(f"There is no row {name!r}. Rows are named by their ids, such as {self.ids[0]!r}.")
+            raise NotFoundError(f"There is no row {name!r}. Rows are named by their ids, such as {self.ids[0]!r}.")
         return self.ordinal[key]
 
     def find_present(self, name: Any) -> int:
