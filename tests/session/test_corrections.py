@@ -8,8 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris
 
-pytest.importorskip("sqlalchemy", reason="needs the extra app")
-
 from clew import Session
 from clew.active import DIFFERENT, SAME
 from clew.exceptions import ParameterError

@@ -5,11 +5,8 @@ from __future__ import annotations
 from itertools import permutations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-pytest.importorskip("sqlalchemy", reason="needs the extra app")
 
 from clew.session._identity import stable_ids
 

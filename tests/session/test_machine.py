@@ -7,17 +7,13 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tests.session.helpers import everything, reopened
-
-pytest.importorskip("sqlalchemy", reason="needs the extra app")
-
 from clew import Session
 from clew.exceptions import ClewError
+from tests.session.helpers import everything, reopened
 
 X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [20.0], [21.0], [22.0]])
 ROWS = st.integers(0, len(X) - 1)

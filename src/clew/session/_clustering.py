@@ -115,10 +115,10 @@ class FitPlan:
             try:
                 labels = self._best(COPKMeans(k, metric=self.metric, random_state=self.random_state), certain)
             except InfeasibleConstraintsError as error:
-                reason = reason or str(error)
+                reason = str(error)
                 k += 1
                 continue
-            notes = [f"{k} clusters instead of {asked}: {_without_advice(reason)}"] if k > asked else []
+            notes = [f"{k} clusters instead of {asked}: {_fact(reason)}"] if k > asked else []
             return labels, notes
 
     def _by_method(self, name: str) -> tuple[IntArray, list[str]]:
@@ -132,7 +132,7 @@ class FitPlan:
             try:
                 model.fit(self.X, constraints=self.constraints)
             except InfeasibleConstraintsError as error:
-                notes = [f"More clusters than asked for: {_without_advice(str(error))}"]
+                notes = [f"{model.n_clusters + 1} clusters instead of {self._k()}: {_fact(str(error))}"]
                 model.set_params(n_clusters=model.n_clusters + 1)
                 continue
             return np.asarray(model.labels_, dtype=np.int64), notes
@@ -165,8 +165,9 @@ def check_method(method: str | None) -> None:
         raise ParameterError(f"method={method!r}: expected None or one of {', '.join(known)}.")
 
 
-def _without_advice(sentence: str) -> str:
-    return sentence.removesuffix(" Raise n_clusters.")
+def _fact(sentence: str) -> str:
+    """What an error says about the rows, without the advice."""
+    return sentence.removesuffix(" Raise n_clusters.").partition(", but n_clusters=")[0].removesuffix(".") + "."
 
 
 def upheld(X: Any, labels: IntArray, closed: Closure) -> IntArray:

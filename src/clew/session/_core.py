@@ -21,13 +21,14 @@ from clew.session._table import referenced, table_of, unpacked_rows
 class Core:
     """A store and the state that follows from its log."""
 
-    def __init__(self, store: Store, data: Any = None) -> None:
+    def __init__(self, store: Store, data: Any = None, *, state: State | None = None) -> None:
         self._store, self._data = store, data
         self._lock = threading.RLock()
         self._clock: Callable[[], float] = time.time
         self._closed = False
         self._lease_version = -1  # -1: to be read again
-        self._state = State(store.events(), self._read_base, store.leases())
+        self._state = state or State(store.events(), self._read_base, store.leases())
+        self._state.read_base = self._read_base
 
     def _read_base(self, ledger: Ledger) -> Table:
         """The table the project refers to, or keeps."""

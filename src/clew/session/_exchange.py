@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from clew.active._view import mean_row, squared_distances
-from clew.constraints import key_of
+from clew.constraints import AnswerRecord, key_of
 from clew.exceptions import ParameterError
 from clew.session import _export
 from clew.session._correcting import Correcting
-from clew.session._import import Imported, answers_in
-from clew.session._settings import check_confidence, check_name, check_seconds, utc
+from clew.session._import import answers_in
+from clew.session._settings import check_confidence, check_name, check_seconds, check_text, utc
 from clew.session._table import ids_of, like, packed_rows, row_hashes, table_of
 
 
@@ -74,18 +74,21 @@ class Exchanging(Correcting):
         new = grown.position[len(state.labels) :]
         return clusters[squared_distances(grown.X, new, centers).argmin(axis=1)].tolist()
 
-    def import_answers(self, answers: Any, *, annotator: str | None = None) -> int:
+    def import_answers(self, answers: Any, *, annotator: str | None = None, format: str | None = None) -> int:
         """Take in answers from elsewhere, all of them or none; gives how many were new.
 
         Parameters
         ----------
         answers : path or records
-            A file with columns ``id_1, id_2, answer[, confidence, annotator, time, seconds, comment]``, or such
-            records as dicts or tuples.
+            A file of ours (``id_1, id_2, answer[, confidence, annotator, time, seconds, comment]``) or of another
+            tool, see `clew.constraints.read_answers`; or such records as dicts or tuples of three.
         annotator : str, optional
             Who gave them, where they do not say.
+        format : str, optional
+            The tool that wrote the file; found from its content unless given.
         """
-        found, source = answers_in(answers)
+        with self._reading():
+            found = answers_in(answers, format, self._state.rows.records)
         who = "import" if annotator is None else check_name(annotator)
         with self._writing() as transaction:
             have = {
@@ -96,30 +99,31 @@ class Exchanging(Correcting):
             new = []
             for one in found:
                 person = who if one.annotator is None else check_name(one.annotator)
-                identity = (*sorted((key_of(one.left), key_of(one.right))), one.answer, person)
-                payload = self._imported(one, source)
+                payload = self._imported(one)
+                identity = (*sorted((key_of(one.id_1), key_of(one.id_2))), one.answer, person)
                 if identity not in have:
                     have.add(identity)
                     new.append((person, payload))
             if not new:
                 return 0
-            events = self._append(transaction, "import", who, {"source": source, "count": len(new)})
+            events = self._append(transaction, "import", who, {"count": len(new), "source": new[0][1]["source"]})
             batch, now = {"batch": events[0].seq}, utc(self._clock())
             events += transaction.append([("answer", now, person, payload | batch, None) for person, payload in new])
         self._catch_up(events)
         return len(new)
 
-    def _imported(self, one: Imported, source: str) -> dict[str, Any]:
+    def _imported(self, one: AnswerRecord) -> dict[str, Any]:
         rows = self._state.rows
-        left, right = rows.ids[rows.find(one.left)], rows.ids[rows.find(one.right)]
+        left, right = rows.ids[rows.find(one.id_1)], rows.ids[rows.find(one.id_2)]
         if key_of(left) == key_of(right):
             raise ParameterError(f"An answer names row {left!r} twice. Remove it.")
         payload = {
-            "kind": "pair", "left": left, "right": right, "answer": one.answer, "source": source, "implied": 0,
+            "kind": "pair", "left": left, "right": right, "answer": one.answer, "implied": 0,
+            "source": one.source or "records",
             "confidence": check_confidence(one.confidence), "seconds": check_seconds(one.seconds),
-            "comment": one.comment,
+            "comment": check_text("comment", one.comment),
         }  # fmt: skip
-        return payload | ({} if one.time is None else {"time": one.time})
+        return payload | ({} if one.time is None else {"time": str(one.time)})
 
     def export(self, what: str, path: str | os.PathLike[str]) -> None:
         """Write "labels", "constraints" or "answers" as csv, tsv, jsonl or parquet, whole or not at all."""

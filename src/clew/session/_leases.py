@@ -71,7 +71,8 @@ def is_worth_asking(lease: Lease, state: State) -> bool:
     known = state.driver.view.known
     if isinstance(question, Which):
         return any(known(question.row, one) is None for one in question.candidates)
-    return question.check or pair_of(lease, state) in state.slots or known(*question.key) is None
+    pair = pair_of(lease, state)
+    return question.check or pair in state.thin or (pair not in state.slots and known(*question.key) is None)
 
 
 def people_of(pair: tuple[int, int] | None, state: State) -> set[str]:

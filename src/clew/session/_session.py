@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Sequence
@@ -16,15 +17,16 @@ from clew.exceptions import ParameterError
 from clew.session import _conflicts
 from clew.session._agreement import Agreement, agreement
 from clew.session._asking import Asking
-from clew.session._events import Event
+from clew.session._events import Event, to_json
 from clew.session._exchange import Exchanging
 from clew.session._leases import is_worth_asking, question_of
 from clew.session._ledger import Record
 from clew.session._results import Progress, Question, ReviewItem
 from clew.session._review import review
-from clew.session._settings import SCALES, check_name, check_word, checked, utc
+from clew.session._settings import SCALES, TEXTS, check_name, check_word, checked, utc
+from clew.session._state import State
 from clew.session._store import Store, is_url
-from clew.session._table import Changes, encoded, ids_of, packed_rows, reference, row_hashes, table_of
+from clew.session._table import Changes, ids_of, packed_rows, reference, row_hashes, table_of
 
 
 class Session(Asking, Exchanging):
@@ -61,6 +63,7 @@ class Session(Asking, Exchanging):
         method: str | None = None,
         strategy: Any = None,
         scale: str = "auto",
+        text: str = "auto",
         metric: str = "euclidean",
         constraints: Any = None,
         overlap: int = 1,
@@ -89,7 +92,8 @@ class Session(Asking, Exchanging):
             correction holds.
         strategy : str or Strategy, optional
             What to ask, such as "min-max"; unless given, the best for whether `n_clusters` is known.
-        scale : {"auto", "standard", "none"}, default="auto"
+        scale, text : str, default="auto"
+            How columns become numbers, see `clew.datasets.encode`; `describe` tells what became of them.
         metric : {"euclidean", "cosine"}, default="euclidean"
         constraints : optional
             What is known beforehand, in any form `Constraints.of` takes; pairs in dicts, frames and files are ids.
@@ -108,6 +112,7 @@ class Session(Asking, Exchanging):
             }
         )  # fmt: skip
         check_word("scale", scale, SCALES)
+        check_word("text", text, TEXTS)
         table = table_of(data, id_column)
         ids = ids_of(table, id_column)
         names = list(table.values)
@@ -115,9 +120,9 @@ class Session(Asking, Exchanging):
             "id_column": id_column,
             "columns": None if columns is None else list(columns),
             "scale": scale,
+            "text": text,
             "table_columns": names,
         }
-        encoded(table, settings)  # what cannot be clustered is refused before anything is written
         if n_clusters is not None and n_clusters > table.n_rows:
             raise ParameterError(f"n_clusters={n_clusters}, but there are {table.n_rows} rows. Lower n_clusters.")
         known = Constraints.of(constraints, n_samples=table.n_rows, ids=np.array(ids, dtype=object))
@@ -125,7 +130,9 @@ class Session(Asking, Exchanging):
         where = reference(data, None if is_url(path_or_url) else Path(path_or_url).resolve().parent)
         payload = {"settings": settings, "data": where, "prior": _records(known)}
         body = packed_rows(ids, row_hashes(table, names), table if where is None else None)
-        return cls(Store.create(path_or_url, name, (utc(time.time()), payload, body)))
+        first = Event(1, "create", utc(time.time()), "", json.loads(to_json(payload)), body)
+        state = State([first], lambda _: table, [])  # what cannot be clustered is refused before anything is written
+        return cls(Store.create(path_or_url, name, first), state=state)
 
     @classmethod
     def open(cls, path_or_url: str | os.PathLike[str], data: Any = None, *, name: str | None = None) -> Self:
@@ -230,6 +237,11 @@ class Session(Asking, Exchanging):
         """The user's values of a row."""
         with self._reading():
             return self._state.rows.values(row)
+
+    def describe(self) -> str:
+        """What became of each column, and how much it weighs."""
+        with self._reading():
+            return self._state.rows.encoded.describe()
 
     def answers(self) -> list[Record]:
         """Answers in effect, oldest first."""

@@ -16,6 +16,7 @@ from clew.session._strategies import strategy_setting
 # What can be changed while a project lives.
 SETTABLE = ("n_clusters", "method", "strategy", "overlap", "lease_seconds", "check_share", "random_state", "metric")
 SCALES = ("auto", "standard", "minmax", "robust", "none")
+TEXTS = ("auto", "tfidf", "embeddings", "none")
 _ALLOWED = {
     "n_clusters": integer(1) | NONE,
     "overlap": integer(1),

@@ -56,12 +56,13 @@ class State:
     def __init__(self, events: Iterable[Event], read_base: Callable[[Ledger], Table], leases: Iterable[Lease]) -> None:
         self.ledger = Ledger()
         self._bodies: list[bytes] = []
+        self._grown: tuple[bytes, Rows] | None = None
         self.labels = np.empty(0, dtype=np.int64)
         self.next_cluster, self.fitted_version = 0, 0
         self.notes: tuple[str, ...] = ()
         self.ordinal: dict[str, int] = {}
         self.leases = {lease.id: lease for lease in leases}
-        self._read_base = read_base
+        self.read_base = read_base
         rest = []
         for event in events:
             self.ledger.apply(event)
@@ -79,7 +80,11 @@ class State:
 
     def _load_rows(self) -> None:
         self.settings, self._counted = self.ledger.settings()
-        self.rows = Rows(self.settings, self._read_base(self.ledger), self._bodies)
+        if self._grown is None or self._grown[0] is not self._bodies[-1]:
+            self.rows = Rows(self.settings, self.read_base(self.ledger), self._bodies)
+        else:
+            self.rows = self._grown[1]
+        self._grown = None
         self.ordinal = self.rows.ordinal
         grown = np.full(len(self.rows.ids), -1, dtype=np.int64)
         grown[: len(self.labels)] = self.labels
@@ -96,8 +101,9 @@ class State:
         )
 
     def with_rows(self, body: bytes) -> Rows:
-        """The rows with more of them, as they would be."""
-        return Rows(self.settings, self.rows.base, [*self._bodies, body])
+        """The rows with more of them, as they will be when these are added."""
+        self._grown = (body, Rows(self.settings, self.read_base(self.ledger), [*self._bodies, body]))
+        return self._grown[1]
 
     def _read_prior(self) -> Constraints:
         columns = self.ledger.events[0].payload["prior"]

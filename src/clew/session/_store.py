@@ -115,8 +115,8 @@ class Store:
     # -- opening ---------------------------------------------------------------------------------------------------
 
     @classmethod
-    def create(cls, where: str | os.PathLike[str], name: str | None, first: tuple[str, dict[str, Any], bytes]) -> Store:
-        """A new project whose log begins with one event: its time, payload and body."""
+    def create(cls, where: str | os.PathLike[str], name: str | None, first: Event) -> Store:
+        """A new project whose log begins with an event."""
         engine, place = _engine(where, must_exist=False)
         with _closing_on_error(engine), _translated(place):
             with engine.begin() as connection:
@@ -128,13 +128,7 @@ class Store:
                     _projects.insert().values(name=name, last_seq=1, last_question=0, lease_version=0)
                 ).inserted_primary_key
                 assert project is not None
-                time, payload, body = first
-                connection.execute(
-                    _events.insert().values(
-                        project=project[0], seq=1, kind="create", time=time, annotator="", payload=to_json(payload),
-                        body=body,
-                    )
-                )  # fmt: skip
+                connection.execute(_events.insert(), _row(project[0], first))
             return cls(engine, place, project[0], name)
 
     @classmethod
@@ -143,7 +137,11 @@ class Store:
         engine, place = _engine(where, must_exist=True)
         with _closing_on_error(engine), _translated(place):
             with engine.connect() as connection:
-                if _version(connection, place) < len(MIGRATIONS):
+                connection = connection.execution_options(clew_reads=True)
+                version = _version(connection, place)
+                if version == 0:
+                    raise FileError(f"{place} holds no project. Create one first.")
+                if version < len(MIGRATIONS):
                     connection.rollback()
                     with engine.begin() as writing:
                         _migrate(writing, place)
@@ -154,11 +152,7 @@ class Store:
             if name is None and known:
                 raise ParameterError(f"{place} holds several projects: {', '.join(known)}. Say which one: name=...")
             if name not in known:
-                raise FileError(
-                    f'{place} holds no project "{name}". It holds {", ".join(known) or "none"}.'
-                    if name
-                    else f"{place} holds no project. Create one first."
-                )
+                raise FileError(f'{place} holds no project "{name}". It holds {", ".join(known) or "none"}.')
             return cls(engine, place, known[name], name)
 
     def close(self) -> None:
@@ -219,14 +213,8 @@ class Transaction:
         if made:
             self._connection.execute(
                 _events.insert(),
-                [
-                    {
-                        "project": self._project, "seq": one.seq, "kind": one.kind, "time": one.time,
-                        "annotator": one.annotator, "payload": to_json(one.payload), "body": one.body,
-                    }
-                    for one in made
-                ],
-            )  # fmt: skip
+                [_row(self._project, one) for one in made],
+            )
             self.last_seq = made[-1].seq
         return [Event(e.seq, e.kind, e.time, e.annotator, json.loads(to_json(e.payload)), e.body) for e in made]
 
@@ -266,6 +254,10 @@ class Transaction:
             self._connection.execute(
                 _projects.update().where(_projects.c.id == self._project).values(dict(zip(names, now, strict=True)))
             )
+
+
+def _row(project: int, event: Event) -> dict[str, Any]:
+    return vars(event) | {"project": project, "payload": to_json(event.payload)}
 
 
 def _events_after(connection: sa.Connection, project: int, after: int) -> list[Event]:
@@ -370,6 +362,8 @@ def _version(connection: sa.Connection, place: str) -> int:
 
 def _migrate(connection: sa.Connection, place: str) -> None:
     """Bring the schema up to date, in the transaction that is open."""
+    if connection.dialect.name == "postgresql":  # two who come first make the tables one after the other
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_APPLICATION})")
     version = _version(connection, place)
     if version == 0:
         _meta.create(connection, checkfirst=True)

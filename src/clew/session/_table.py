@@ -10,18 +10,17 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from clew.constraints import key_of
-from clew.datasets import Table, read_table
+from clew.datasets import Encoded, Table, as_table, encode
 from clew.exceptions import DataError, FileError, NotFoundError, ParameterError
 
 IntArray = npt.NDArray[np.int64]
@@ -77,40 +76,8 @@ def _counted(things: Sequence[Any], one: str, many: str) -> str:
 
 
 def table_of(data: Any, id_column: str | None = None) -> Table:
-    """A table from a path, a frame (pandas, polars, Arrow) or an array."""
-    if isinstance(data, Table):
-        return data
-    if isinstance(data, str | os.PathLike):
-        return read_table(data, text=[] if id_column is None else [id_column])
-    frame = nw.from_native(data, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        values = {str(name): _column(str(name), frame[name].to_list()) for name in frame.columns}
-        if not values or not len(frame):
-            raise DataError("The frame has no rows or no columns. Give at least one of each.")
-        return Table("the frame", values, tuple(values), len(frame))
-    if sparse.issparse(data):
-        return Table("the matrix", {"X": data.tocsr()}, ("X",), int(data.shape[0]))
-    try:
-        array = np.asarray(data)
-    except ValueError as error:
-        raise DataError(f"The data is no table: {error}.") from None
-    if array.ndim not in (1, 2) or not len(array) or array.dtype.kind not in "biuf":
-        raise DataError(f"Expected a path, a frame or a table of numbers, got shape {array.shape} of {array.dtype}.")
-    return Table("the array", {"X": array}, ("X",), len(array))
-
-
-def _column(name: str, values: list[Any]) -> npt.NDArray[Any]:
-    """Numbers where all are, NaN for gaps; lists as vectors; anything else as text."""
-    if all(value is None or isinstance(value, bool | int | float | np.number) for value in values):
-        if None not in values and all(isinstance(value, int) and not isinstance(value, bool) for value in values):
-            return np.array(values)
-        return np.array([np.nan if value is None else float(value) for value in values])
-    if all(isinstance(value, list | tuple | np.ndarray) for value in values):
-        try:
-            return np.array(values, dtype=np.float64)
-        except ValueError:
-            raise DataError(f'Column "{name}" holds lists of different lengths or of text.') from None
-    return np.array(["" if value is None or value != value else str(value) for value in values], dtype=object)
+    """A table from a path, a frame, an array or records; ids are kept as they are written."""
+    return as_table(data, text=[] if id_column is None else [id_column])
 
 
 def ids_of(table: Table, id_column: str | None) -> list[Any]:
@@ -239,9 +206,9 @@ class Rows:
         Ordinals of the rows that have values now, ascending; position p of `X` is row ``present[p]``.
     position : ndarray of ints
         By ordinal, -1 where a row is missing.
-    X : ndarray or CSR matrix
-    table : Table
-        The values of the present rows.
+    encoded : Encoded
+        The values of the present rows, and what became of each column.
+    X : ndarray
     changes : Changes
     """
 
@@ -249,7 +216,6 @@ class Rows:
         id_column, columns = settings["id_column"], settings["table_columns"]
         self.ids: list[Any] = []
         self.ordinal: dict[str, int] = {}
-        self.base = base
         base_row = {key_of(name): row for row, name in enumerate(ids_of(base, id_column))}
         shared = [name for name in columns if name in base.values]
         base_hashes = row_hashes(base, shared) if len(shared) == len(columns) else None
@@ -281,8 +247,9 @@ class Rows:
             raise DataError(f"{base.source} holds none of the rows of this project. Check the file and its id column.")
         self.position = np.full(len(self.ids), -1, dtype=np.int64)
         self.position[self.present] = np.arange(len(self.present))
-        self.table = _joined(parts, shared, source[self.present], row_of[self.present])
-        self.X = encoded(self.table, settings)
+        table = _joined(parts, shared, source[self.present], row_of[self.present])
+        self.encoded = encoded(table, settings)
+        self.X = self.encoded.X
 
     def find(self, name: Any) -> int:
         """The ordinal of a row from the user's id."""
@@ -302,16 +269,15 @@ class Rows:
         """The user's ids of positions in X."""
         return [self.ids[self.present[position]] for position in positions]
 
+    @property
+    def records(self) -> Mapping[Any, Mapping[str, Any]]:
+        """The user's rows by their ids, for answers about whole records."""
+        return self.encoded.table.rows(np.array(self.names(range(len(self.present))), dtype=object))
+
     def values(self, name: Any) -> dict[str, Any]:
-        """The user's values of a row."""
+        """The user's values of a row; columns of vectors are left out."""
         position = self.find_present(name)
-        found = {}
-        for column, values in self.table.values.items():
-            value = values[position]
-            value = value.toarray().ravel() if sparse.issparse(value) else value
-            value = value.tolist() if hasattr(value, "tolist") else value
-            found[column] = None if value != value else _plain(value)
-        return found
+        return {column: values[position] for column, values in self.encoded.values.items()}
 
 
 def _joined(parts: list[Table], columns: list[str], source: IntArray, row_of: IntArray) -> Table:
@@ -344,21 +310,16 @@ def like(table: Table, columns: Sequence[str]) -> Table:
     return Table(table.source, {name: table.values[name] for name in columns}, tuple(columns), table.n_rows)
 
 
-def encoded(table: Table, settings: dict[str, Any]) -> Any:
-    """The matrix to cluster by: the one place that decides how columns become numbers."""
-    chosen = settings["columns"] or [name for name in table.features if name != settings["id_column"]]
-    numeric = [name for name in chosen if sparse.issparse(table.column(name)) or table.column(name).dtype != object]
-    if settings["columns"] is None and numeric:
-        chosen = numeric
-    X = table.matrix(chosen, settings["id_column"])
-    scale = settings["scale"]
-    if scale == "none" or (scale == "auto" and len(chosen) == 1 and sparse.issparse(X)):
-        return X
-    if scale == "auto" and all(np.ndim(table.column(name)) == 2 for name in chosen):
-        return X  # vectors have a scale of their own
-    from sklearn.preprocessing import StandardScaler
-
-    return StandardScaler(with_mean=not sparse.issparse(X)).fit_transform(X)
+def encoded(table: Table, settings: dict[str, Any]) -> Encoded:
+    """The vectors to cluster by: the one place that decides how columns become numbers."""
+    return encode(
+        table,
+        id_column=settings["id_column"],
+        columns=settings["columns"],
+        scale=settings["scale"],
+        text=settings["text"],
+        random_state=settings["random_state"],
+    )
 
 
 def reference(data: Any, folder: Path | None) -> dict[str, Any] | None:

@@ -1,0 +1,495 @@
+"""Asking, answering, changing one's mind, several people, data that changes, files in and out."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from clew import Constraints, Session
+from clew.active import MinMax
+from clew.exceptions import ClewError, ConstraintError, FileError, ParameterError
+from clew.session import default_strategy, strategies
+from tests.session.helpers import blobs, everything, partition, reopened, told
+
+X, Y = blobs(n=24)
+
+
+@pytest.fixture
+def session(store_url):
+    with Session.create(store_url, X, n_clusters=3, lease_seconds=100) as session:
+        yield session
+
+
+def answer_to(question):
+    return "same" if Y[question.left] == Y[question.right] else "different"
+
+
+# -- asking and answering ----------------------------------------------------------------------------------------------
+
+
+def test_all_questions_lead_to_the_groups_and_none_is_asked_twice(session):
+    asked = told(session, Y, 500)
+    assert session.ask() is None
+    pairs = [frozenset((one.left, one.right)) for one in asked]
+    assert len(set(pairs)) == len(pairs)
+    found = partition(session.labels())
+    assert sorted(map(sorted, found.values())) == [np.flatnonzero(group == Y).tolist() for group in range(3)]
+    progress = session.progress()
+    assert (progress.answered, progress.can_stop, progress.groups) == (len(asked), True, 3)
+    assert progress.reason.startswith("Nothing is left to ask")
+
+
+def test_the_same_answer_again_is_the_same_and_another_one_is_refused(session):
+    question = session.ask("ann")
+    first = session.tell(question, "same", seconds=2.5, comment="sure", flag=True)
+    assert session.tell(question.id, "ML") == first
+    with pytest.raises(ParameterError, match=r"answered 'same' by ann: answer 2. To change it: revise\(2, ...\)"):
+        session.tell(question, "different")
+    (record,) = session.answers()
+    assert (record.annotator, record.seconds, record.comment, record.flag) == ("ann", 2.5, "sure", True)
+    assert session.version == 2
+
+
+def test_bad_answers_change_nothing(session):
+    question = session.ask()
+    before = everything(session)
+    for call, words in [
+        (lambda: session.tell(question, "perhaps"), "Cannot read the answer 'perhaps'"),
+        (lambda: session.tell(99, "same"), "There is no question 99"),
+        (lambda: session.tell("x", "same"), "There is no question 'x'"),
+        (lambda: session.tell(question, "same", confidence=0), "confidence=0"),
+        (lambda: session.tell(question, "same", seconds=-1), "seconds=-1"),
+        (lambda: session.tell(question, "same", annotator=" "), "annotator=' '"),
+        (lambda: session.tell(question, "same", comment=3), "comment=3"),
+        (lambda: session.ask(n=0), "n=0 in ask"),
+        (lambda: session.ask(""), "annotator=''"),
+        (lambda: session.revise(1, "same"), "There is no answer 1"),
+        (lambda: session.resolve(5, "soft"), "There is no conflict 5"),
+        (lambda: session.resolve(5, "burn"), "how='burn'"),
+        (lambda: session.set(colour="red"), "expected some of n_clusters"),
+        (lambda: session.set(overlap=0), "overlap=0 in Session"),
+        (lambda: session.set(method="magic"), "method='magic'"),
+        (lambda: session.set(strategy="magic"), "strategy='magic'"),
+        (lambda: session.set(n_clusters=99), "n_clusters=99, but there are 24 rows"),
+        (lambda: session.row("nobody"), "There is no row 'nobody'"),
+    ]:
+        with pytest.raises(ParameterError, match=words):
+            call()
+    assert everything(session) == before
+
+
+def test_an_answer_tells_how_many_follow(session):
+    for question in told(session, Y, 30):
+        assert question.kind == "pair"
+    follow = [event.payload["implied"] for event in session.history() if event.kind == "answer"]
+    known = session._state.driver.view.knowledge
+    decided = sum(known.relation(a, b) is not None for a in range(24) for b in range(a))
+    assert sum(follow) + len(follow) == decided
+
+
+def test_undo_goes_back_step_by_step_and_the_question_comes_back(session):
+    first, second = session.ask("ann"), session.ask("bob")
+    session.tell(first, "different")
+    session.tell(second, "same")
+    assert session.undo("ann").payload["question"] == first.id
+    assert [record.question for record in session.answers()] == [second.id]
+    assert first.id in {one.id for one in session.pending()}
+    session.tell(first, "same")
+    assert [session.undo().payload["question"] for _ in range(2)] == [first.id, second.id]
+    assert session.undo() is None
+    assert session.answers() == []
+    assert [event.kind for event in session.history()][-3:] == ["answer", "undo", "undo"]
+
+
+def test_undo_takes_back_a_revision_a_name_and_a_whole_import(session):
+    question = session.ask()
+    answer = session.tell(question, "same").id
+    session.revise(answer, "different", annotator="bob")
+    assert session.answers()[0].answer == "different"
+    assert session.undo().kind == "revise"
+    assert session.answers()[0].answer == "same"
+    assert session.import_answers([(0, 3, "same"), (0, 1, "no"), (0, 3, "yes")], annotator="cat") == 2
+    assert len(session.answers()) == 3
+    assert session.undo("cat").kind == "import"
+    assert len(session.answers()) == 1
+    session.name_cluster(0, "birds")
+    assert session.clusters()[0].name == "birds"
+    session.undo()
+    assert session.clusters()[0].name is None
+
+
+def test_a_contradiction_is_recorded_set_aside_and_told_with_its_chain(session):
+    session.import_answers([(0, 3, "same"), (3, 6, "same")], annotator="ann")
+    session.import_answers([(0, 6, "different")], annotator="bob")
+    (conflict,) = session.conflicts()
+    assert set(conflict.chain) == {0, 3, 6}
+    assert conflict.answers == (3, 4, 6)
+    assert "3 and 6 are same (answer 4 by ann" in conflict.message.replace("6 and 3", "3 and 6")
+    assert session.constraints.cannot_link.tolist() == []
+    items = {item.answer_id: item for item in session.review()}
+    assert set(items) >= {3, 4, 6}
+    assert all(0 <= item.suspicion <= 1 for item in items.values())
+    assert "It is part of a contradiction." in items[6].reasons
+    assert session.resolve(conflict, "change", answer_id=4, answer="different") == []
+    assert session.constraints.cannot_link.tolist() == [[3, 6], [0, 6]]
+    session.undo()
+    assert len(session.conflicts()) == 1
+    session.resolve(conflict.id, "soft")
+    known = session.constraints
+    assert known.must_link_confidence.tolist() == [0.5, 0.5]
+    assert known.cannot_link_confidence.tolist() == [0.5]
+
+
+def test_less_than_certain_answers_are_preferences(store_url):
+    with Session.create(store_url, [[0.0], [1.0], [9.0], [10.0]], n_clusters=2) as session:
+        session.import_answers([{"id_1": 0, "id_2": 3, "answer": "same", "confidence": 0.01}])
+        session.import_answers([(0, 1, "same")])
+        labels = session.labels()
+        assert labels[0] == labels[1] != labels[2] == labels[3]  # too dear to follow
+        session.import_answers([(0, 3, "same")], annotator="a second person")
+        labels = session.labels()
+        assert labels[0] == labels[3]  # certain now: it holds
+
+
+def test_the_number_of_clusters_is_raised_where_answers_need_more(session):
+    session.set(n_clusters=2)
+    session.import_answers([(a, b, "different") for a in range(4) for b in range(a)])
+    labels = session.labels()
+    assert len({labels[row] for row in range(4)}) == 4
+    assert session.progress().notes == (
+        "4 clusters instead of 2: Rows 0, 1, 2 and 3 are pairwise cannot-linked and need 4 clusters.",
+    )
+
+
+@pytest.mark.parametrize("method", ["pck-means", "copk-means", "seeded-k-means"])
+def test_a_method_of_ones_own(session, method):
+    session.set(method=method)
+    told(session, Y, 10)
+    assert len(set(session.labels().values())) == 3
+    assert session.settings["method"] == method
+
+
+def test_which_questions_and_strategies_with_parameters_come_back(store_url):
+    strategy = {"name": "dense-min-max", "parameters": {"ask": "label"}}
+    session = Session.create(store_url, X, n_clusters=3, strategy=strategy)
+    kinds = set()
+    for _ in range(30):
+        question = session.ask()
+        if question is None:
+            break
+        kinds.add(question.kind)
+        if question.kind == "which":
+            same = [one for one in question.candidates if Y[one] == Y[question.left]]
+            session.tell(question, same[0] if same else "none")
+            with pytest.raises(ParameterError, match="revise"):
+                session.tell(question, "unsure")
+        else:
+            session.tell(question, answer_to(question))
+    assert "which" in kinds
+    record = next(record for record in session.answers() if record.kind == "which")
+    before = everything(session)
+    session = reopened(session, store_url)
+    assert everything(session) == before
+    session.revise(record.id, "none")
+    with pytest.raises(ParameterError, match="Say which row it is the same as"):
+        session.revise(record.id, "same")
+    session.close()
+
+
+def test_strategies_by_name_and_by_instance(store_url):
+    assert default_strategy(3) == "explore-consolidate"
+    assert default_strategy(None) == "super-instances"
+    assert {"min-max", "random-pairs", "cluster-pairs"} <= set(strategies())
+    with Session.create(store_url, X, strategy=MinMax()) as session:
+        assert session.settings["strategy"]["name"] == "min-max"
+        session.set(strategy="cluster-pairs", n_clusters=5)
+        question = session.ask()
+        assert question.kind == "clusters"
+        assert [len(rows) > 0 for rows in question.rows] == [True, True]
+
+
+def test_many_different_in_a_row_bring_another_strategy_and_then_the_first_one(store_url):
+    rows = np.arange(40.0)[:, None] ** 1.5
+    with Session.create(store_url, rows, n_clusters=30) as session:
+        notes = []
+        for _ in range(45):
+            question = session.ask()
+            told_ = session.tell(question, "different" if len(notes) == 0 else "same")
+            notes += [told_.note] * (told_.note is not None)
+        assert notes[0].startswith('20 answers in a row were "different": super-instances asks now instead')
+        assert notes[1] == "Answers are mixed again: the usual strategy asks now."
+        assert session.progress().strategy == "explore-consolidate"
+        assert [event.payload["reason"] for event in session.history() if event.kind == "setting"] == notes[:2]
+        assert session.undo().kind == "answer"  # what the session chose itself is nobody's to undo
+
+
+# -- several people ----------------------------------------------------------------------------------------------------
+
+
+def test_no_pair_goes_to_two_people_and_one_that_expired_goes_to_the_next(session):
+    now = [1000.0]
+    session._clock = lambda: now[0]
+    mine = [session.ask("ann") for _ in range(3)]
+    theirs = session.ask("bob", n=3)
+    pairs = {frozenset((one.left, one.right)) for one in (*mine, *theirs)}
+    assert len(pairs) == 6
+    now[0] += 101
+    again = session.ask("cat")
+    assert again.id == mine[0].id
+    assert (again.annotator, again.expires) == ("cat", now[0] + 100)
+    assert session.tell(mine[0], answer_to(mine[0]), annotator="ann").id  # late, but the first answer
+    assert session.tell(again, answer_to(again)).id == session.answers()[-1].id
+    assert len(session.answers()) == 1
+
+
+def test_expired_questions_that_are_decided_are_not_asked_again(session):
+    now = [1000.0]
+    session._clock = lambda: now[0]
+    question = session.ask("ann")
+    session.import_answers([(question.left, question.right, "same")])
+    now[0] += 101
+    assert session.ask("ann").id != question.id
+    assert question.id not in {one.id for one in session.pending()}
+
+
+def test_leases_outlive_a_restart(store_url):
+    session = Session.create(store_url, X, n_clusters=3)
+    asked = session.ask("ann", n=4)
+    session = reopened(session, store_url)
+    assert session.pending() == asked
+    more = session.ask("bob", n=4)
+    assert len({frozenset((one.left, one.right)) for one in (*asked, *more)}) == 8
+    session.tell(asked[2], "unsure")
+    assert len(session.pending()) == 7
+    session.close()
+
+
+def test_overlap_asks_each_pair_of_two_people_and_disagreement_waits(store_url):
+    session = Session.create(store_url, X, n_clusters=3, overlap=2)
+    answers = {}
+    for turn in range(10):
+        for person in ("ann", "bob"):
+            question = session.ask(person)
+            answer = answer_to(question)
+            if turn == 4 and person == "bob":
+                answer = {"same": "different", "different": "same"}[answer]
+                odd = frozenset((question.left, question.right))
+            answers.setdefault(frozenset((question.left, question.right)), []).append(person)
+            session.tell(question, answer)
+    assert {tuple(people) for people in answers.values()} <= {("ann", "bob"), ("bob", "ann")}
+    agreement = session.agreement()
+    assert [person.answered for person in agreement.people] == [10, 10]
+    assert [person.agreed for person in agreement.people] == [9, 9]
+    assert [frozenset((pair.left, pair.right)) for pair in agreement.pairs if not pair.agree] == [odd]
+    assert 0 < agreement.kappa["ann", "bob"] < 1
+    (conflict,) = session.conflicts()
+    assert conflict.kind == "disagreement"
+    used = session.constraints
+    assert odd not in {frozenset(pair) for pair in (*used.must_link.tolist(), *used.cannot_link.tolist())}
+    assert len(session.review()) >= 2
+    session.resolve(conflict, "change", answer_id=conflict.answers[1])
+    assert session.conflicts() == []
+    before = everything(session)
+    session = reopened(session, store_url)
+    assert everything(session) == before
+    session.close()
+
+
+def test_checks_ask_again_what_follows(store_url):
+    with Session.create(store_url, X, n_clusters=3, check_share=0.05) as session:
+        asked = told(session, Y, 60)
+        checks = [question for question in asked if question.check]
+        assert 1 <= len(checks) <= 0.05 * (len(asked) + 1)
+        assert sum(record.check for record in session.answers()) == len(checks)
+        assert session.conflicts() == []
+
+
+# -- data --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(tmp_path):
+    frame = pd.DataFrame({"key": [f"{n:03}" for n in range(24)], "a": X[:, 0], "b": X[:, 1], "note": ["x", "y"] * 12})
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    return frame
+
+
+def test_a_table_is_referred_to_and_changes_are_told(store_url, table, tmp_path):
+    data = tmp_path / "data.csv"
+    session = Session.create(store_url, data, id_column="key", n_clusters=3)
+    session.import_answers([("001", "004", "same"), ("001", "005", "different"), (7, "010", "same")][:2])
+    assert not session.changes
+    assert str(session.changes) == "The data is as it was."
+    assert session.row("001")["note"] == "y"
+    assert session.describe().splitlines()[0].startswith("column")
+    before = session.labels()
+    session.close()
+
+    changed = table.drop(index=[5]).sample(frac=1, random_state=0)
+    changed.loc[3, "a"] += 1
+    new = pd.DataFrame({"key": ["new"], "a": [X[0, 0]], "b": [X[0, 1]], "note": ["x"]})
+    pd.concat([changed, new]).assign(more=1).to_csv(data, index=False)
+    session = Session.open(store_url)
+    changes = session.changes
+    assert (changes.added, changes.missing, changes.changed) == (["new"], ["005"], ["003"])
+    assert changes.new_columns == ["more"]
+    assert str(changes) == (
+        "The data has changed: 1 row is new (new); 1 row is missing (005); 1 row has other values (003); "
+        "1 column is new (more)."
+    )
+    assert len(session.answers()) == 2
+    assert session.constraints.cannot_link.tolist() == []  # its row is missing
+    assert "005" not in session.labels()
+    with pytest.raises(ParameterError, match="'005' is missing from the data now"):
+        session.move("005")
+    assert session.add_rows() == ["new"]
+    assert session.add_rows() == []
+    labels = session.labels()
+    assert labels["new"] == labels["000"] == before["000"]
+    session.close()
+
+    table.to_csv(data, index=False)
+    with Session.open(store_url) as session:
+        assert session.changes.missing == ["new"]
+        assert session.constraints.cannot_link.tolist() == [[1, 5]]
+
+
+def test_data_that_moved_is_found_beside_the_project_or_told(tmp_path, table):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "data.csv").rename(tmp_path / "one" / "data.csv")
+    Session.create(tmp_path / "one" / "p.clew", tmp_path / "one" / "data.csv", id_column="key").close()
+    (tmp_path / "one").rename(tmp_path / "two")
+    with Session.open(tmp_path / "two" / "p.clew") as session:
+        assert len(session.ids) == 24
+    (tmp_path / "two" / "data.csv").rename(tmp_path / "elsewhere.csv")
+    with pytest.raises(FileError, match=r"is gone. Say where it is now"):
+        Session.open(tmp_path / "two" / "p.clew")
+    Session.open(tmp_path / "two" / "p.clew", tmp_path / "elsewhere.csv").close()
+    with Session.open(tmp_path / "two" / "p.clew") as session:
+        assert len(session.ids) == 24
+
+
+def test_frames_are_kept_in_the_project(store_url, table):
+    session = Session.create(store_url, table, id_column="key", n_clusters=3)
+    before = session.labels(), session.row("003")
+    new = table.assign(key=[f"n{n}" for n in range(24)])[:4]
+    ids = session.add_rows(new)
+    assert ids == ["n0", "n1", "n2", "n3"]
+    labels = session.labels(refit=False)
+    assert [labels[f"n{n}"] for n in range(4)] == [labels[f"{n:03}"] for n in range(4)]
+    with pytest.raises(ParameterError, match="Row 'n0' is known already"):
+        session.add_rows(new)
+    with pytest.raises(ClewError, match="lacks the column 'b'"):
+        session.add_rows(new.drop(columns="b"))
+    session = reopened(session, store_url)
+    assert session.labels(refit=False) == labels
+    assert session.row("003") == before[1]
+    assert session.row("n2")["note"] == "x"
+    session.close()
+
+
+def test_rows_without_ids_are_known_by_position(store_url):
+    session = Session.create(store_url, X[:20], n_clusters=3)
+    assert session.ids == list(range(20))
+    assert session.add_rows(X[20:]) == ["new-20", "new-21", "new-22", "new-23"]
+    before = session.labels()
+    assert before["new-21"] == before[0]
+    session = reopened(session, store_url)
+    assert session.labels() == before
+    session.close()
+
+
+def test_texts_become_vectors_out_of_the_box(store_url):
+    words = ["the cat sat on the mat", "a cat and a mat", "stocks fell on monday", "monday stocks and bonds"] * 4
+    frame = pd.DataFrame({"id": range(16), "text": [f"{word} {n}" for n, word in enumerate(words)]})
+    with Session.create(store_url, frame, id_column="id", n_clusters=2) as session:
+        labels = session.labels()
+        assert labels[0] == labels[1] != labels[2] == labels[3]
+
+
+def test_what_is_known_beforehand_counts(store_url):
+    prior = Constraints([(0, 3)], [(0, 1)], labels=[-1] * 22 + [0, 1], n_samples=24)
+    session = Session.create(store_url, X, n_clusters=3, constraints=prior)
+    assert session.constraints.must_link.tolist() == [[0, 3]]
+    session.import_answers([(3, 1, "same")])
+    assert "given at the start" in session.conflicts()[0].message
+    before = everything(session)
+    session = reopened(session, store_url)
+    assert everything(session) == before
+    session.close()
+    with pytest.raises(ConstraintError):
+        Session.create(f"{store_url}2", X, constraints={"must_link": [(0, 1)], "cannot_link": [(0, 1)]})
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def test_exports_come_back(store_url, table, tmp_path):
+    with Session.create(store_url, tmp_path / "data.csv", id_column="key", n_clusters=3) as session:
+        session.import_answers([("001", "004", "same"), ("001", "005", "different"), ("002", "003", "unsure")])
+        session.name_cluster(0, "=first")
+        for suffix in (".csv", ".jsonl", ".parquet"):
+            for what in ("labels", "constraints", "answers"):
+                session.export(what, tmp_path / f"{what}{suffix}")
+        labels = pd.read_parquet(tmp_path / "labels.parquet")
+        assert dict(zip(labels["id"], labels["cluster"], strict=True)) == session.labels()
+        assert "'=first" in (tmp_path / "labels.csv").read_text()
+        ids = np.array(session.ids, dtype=object)
+        for suffix in (".csv", ".jsonl", ".parquet"):
+            assert Constraints.from_file(tmp_path / f"constraints{suffix}", ids=ids) == session.constraints
+        lines = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
+        assert [(line["id_1"], line["id_2"], line["answer"]) for line in lines] == [
+            ("001", "004", "same"), ("001", "005", "different"), ("002", "003", "unsure")
+        ]  # fmt: skip
+        with pytest.raises(ParameterError, match="what='songs'"):
+            session.export("songs", tmp_path / "songs.csv")
+        answers = session.answers()
+    with Session.create(f"{store_url}-2", tmp_path / "data.csv", id_column="key", name="copy") as other:
+        for suffix in (".csv", ".jsonl", ".parquet"):
+            assert other.import_answers(tmp_path / f"answers{suffix}") == (3 if suffix == ".csv" else 0)
+        assert [(one.left, one.right, one.answer, one.time) for one in other.answers()] == [
+            (one.left, one.right, one.answer, one.time) for one in answers
+        ]
+
+
+def test_files_of_other_tools_are_imported(store_url, table, tmp_path):
+    splink = tmp_path / "splink.csv"
+    splink.write_text("unique_id_l,unique_id_r,clerical_match_score\n001,004,1.0\n001,005,0.0\n")
+    with Session.create(store_url, tmp_path / "data.csv", id_column="key") as session:
+        assert session.import_answers(splink) == 2
+        assert [record.answer for record in session.answers()] == ["same", "different"]
+        bad = tmp_path / "bad.csv"
+        bad.write_text("id_1,id_2,answer\n001,004,same\n001,nobody,same\n")
+        version = session.version
+        with pytest.raises(ClewError, match="nobody"):
+            session.import_answers(bad)
+        assert session.version == version
+
+
+def test_provenance_names_the_events(session):
+    session.import_answers([(0, 3, "same")], annotator="ann")
+    (event,) = session.provenance((3, 0))
+    assert (event.kind, event.annotator) == ("answer", "ann")
+    assert session.provenance((0, 1)) == []
+
+
+def test_clusters_have_typical_and_borderline_rows(session):
+    for cluster in session.clusters():
+        assert cluster.size == 8
+        members = partition(session.labels())[cluster.id]
+        assert set(cluster.typical) <= members
+        assert set(cluster.borderline) <= members
+    session.name_cluster(1, "fish")
+    told(session, Y, 10)
+    assert {cluster.name for cluster in session.clusters()} == {None, "fish"}
+
+
+def test_a_closed_session_says_so(store_url):
+    session = Session.create(store_url, X)
+    session.close()
+    for call in (session.ask, session.labels, session.fit, session.progress):
+        with pytest.raises(FileError, match="This session is closed"):
+            call()
