@@ -262,7 +262,7 @@ class Questions:
         """Put an entry into the view; the entry comes back marked when it contradicts."""
         view, question = self._view, entry.question
         view.pending.difference_update(_pair_keys(question))
-        return replace(entry, conflict=not view.take(_said(entry), volunteered=isinstance(question, Stated)))
+        return replace(entry, conflict=not view.take(said_in(entry), volunteered=isinstance(question, Stated)))
 
     def undo(self) -> Answered | None:
         """Take the last answer back; its question may be asked again. None when there is none."""
@@ -370,7 +370,7 @@ class Questions:
     def _stated(self, entries: Iterable[Answered]) -> Constraints:
         pairs: dict[Answer, list[tuple[tuple[int, int], float]]] = {SAME: [], DIFFERENT: [], UNSURE: []}
         for entry in entries:
-            for pair, answer in _said(entry):
+            for pair, answer in said_in(entry):
                 pairs[answer].append((pair.key, entry.confidence))
         return self._constraints_of(pairs[SAME], pairs[DIFFERENT])
 
@@ -524,7 +524,8 @@ def _as_question(question: Any, n_rows: int) -> Question:
     return question
 
 
-def _said(entry: Answered) -> list[tuple[Pair, Answer]]:
+def said_in(entry: Answered) -> list[tuple[Pair, Answer]]:
+    """What an entry says about pairs."""
     question = entry.question
     return [(question, entry.answer)] if isinstance(question, Pair) else question.pairs(entry.answer)
 

@@ -318,7 +318,7 @@ class Asking(Core):
         if how == "unsure":
             return [{"answer_id": found.id, "answer": "unsure"}]
         if not found.answers:
-            raise ParameterError(f"Conflict {found.id} is with what was given at the start. Say how='unsure'.")
+            raise ParameterError(f"No answer is part of conflict {found.id} that could give way. Say how='unsure'.")
         return [{"answer_id": one, "aside": True, "confidence": _PREFERENCE} for one in found.answers]
 
 

@@ -232,10 +232,11 @@ class State:
         """Answers in effect by what they are about; several people may have answered the same pair."""
         slots: dict[Any, list[Record]] = {}
         for record in self.ledger.answers():
-            slots.setdefault(self._slot(record), []).append(record)
+            slots.setdefault(self.slot(record), []).append(record)
         return slots
 
-    def _slot(self, record: Record) -> Any:
+    def slot(self, record: Record) -> Any:
+        """What an answer is about: the pair, or only itself for one about several rows."""
         if record.kind == "which":
             return record.id
         return self.slot_of(record.left, record.right)
@@ -287,7 +288,7 @@ class State:
 
     def _add_answer(self, record: Record) -> None:
         """Take in one more answer without starting anew, unless somebody answered the same before."""
-        slot = self._slot(record)
+        slot = self.slot(record)
         before = self.slots.setdefault(slot, [])
         old = agreed(before) if before else None
         before.append(record)
@@ -354,7 +355,7 @@ class State:
         for record in self.ledger.records.values():
             if not record.aside or record.kind == "which" or record.answer == "unsure":
                 continue
-            pair = [int(self.rows.position[row]) for row in self._slot(record)]
+            pair = [int(self.rows.position[row]) for row in self.slot(record)]
             if min(pair) >= 0:
                 (must if record.answer == "same" else cannot).append(pair)
                 (must_sure if record.answer == "same" else cannot_sure).append(record.confidence)

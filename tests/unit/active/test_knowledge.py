@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clew import Constraints
 from clew.active import DIFFERENT, SAME
@@ -60,3 +64,39 @@ def test_joining_takes_the_smaller_side():
             component, steps = known._parent[component], steps + 1
         depth = max(depth, steps)
     assert depth <= np.log2(4096)
+
+
+PRIOR = Constraints([(0, 1)], [(1, 2)], cannot_groups=[-1, -1, -1, 0, 0, -1, -1], n_samples=7)
+SAID = st.lists(
+    st.tuples(st.permutations(range(7)).map(lambda rows: (rows[0], rows[1])), st.sampled_from([SAME, DIFFERENT])),
+    max_size=5,
+)
+
+
+def decided(known):
+    return sum(known.relation(*pair) is not None for pair in combinations(range(7), 2))
+
+
+@given(SAID, SAID)
+def test_several_pairs_contradict_if_they_cannot_all_be_added(before, said):
+    known = Knowledge(PRIOR.closure())
+    for (first, second), answer in before:
+        known.add(first, second, answer)
+    relations = [known.relation(*pair) for pair in combinations(range(7), 2)]
+    found = known.contradicts(said)
+    assert [known.relation(*pair) for pair in combinations(range(7), 2)] == relations
+    added = [known.add(first, second, answer) for (first, second), answer in said]
+    assert found == (not all(added))
+
+
+@given(SAID)
+def test_answers_decide_as_many_pairs_as_is_told_beforehand(said):
+    known = Knowledge(PRIOR.closure())
+    for (first, second), answer in said:
+        if known.relation(first, second) not in (None, answer):
+            continue
+        before, told = decided(known), known.n_decided_by(first, second, answer)
+        known.add(first, second, answer)
+        assert decided(known) - before == told
+    rows = np.arange(7)
+    assert known.components(rows).tolist() == [known.component(row) for row in rows]
