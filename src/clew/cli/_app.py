@@ -60,6 +60,7 @@ def _clew(
       clew cluster data.csv -k 3 -c answers.csv    the same with answers
       clew check answers.csv -k 3                  can these answers hold?
       clew methods                                 which methods there are
+      clew serve data.csv                          answer questions in a browser
 
     \b
     Answers are pairs of rows, one a line, in the columns id_1, id_2 and
@@ -207,6 +208,81 @@ def check(
     from clew.cli import _check
 
     _check.run(answers, n_clusters, data, id_column, as_json)
+
+
+@app.command(no_args_is_help=True)
+@command
+def serve(
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="A csv, tsv, parquet or jsonl file, or a project to go on with.")
+    ],
+    id_column: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="The column that names the rows.")
+    ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where answers are kept: a file, or postgresql://user@host/database.",
+            show_default="DATA.clew, beside the data",
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Which project, where a database holds several.")] = None,
+    n_clusters: Annotated[
+        int | None, typer.Option("-k", "--n-clusters", min=1, help="Number of clusters.", show_default="unknown")
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option("-m", "--method", help="See clew methods.", show_default="one that keeps every answer"),
+    ] = None,
+    strategy: Annotated[
+        str | None, typer.Option(help="What to ask, such as min-max.", show_default="the best for -k")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="0 takes any free one.", show_default="8765, or a free one")
+    ] = None,
+    token: Annotated[str | None, typer.Option(help="What opens the page.", show_default="a random one")] = None,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    allow_remote: Annotated[
+        bool, typer.Option("--allow-remote", help="Let other machines connect to --host. Nothing is encrypted.")
+    ] = False,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A name the server is reached by, as behind a proxy.")
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+) -> None:
+    """Open a page where people answer questions about a table.
+
+    \b
+    Prints the address of the page, with its token; scripts use the same
+    server over HTTP. The project is begun on first use and gone on with
+    after that: whatever was answered is there again.
+
+    \b
+    [bold]Examples[/bold]
+      clew serve data.csv --id name -k 3
+      clew serve data.csv --project team.clew --port 8000 --no-browser
+      clew serve data.csv --project postgresql://me@db/labels --name cars
+      clew serve team.clew
+    """
+    from clew.cli import _serve
+
+    named = {"n_clusters": n_clusters, "method": method, "strategy": strategy}
+    _serve.run(
+        _serve.Request(
+            data=data,
+            project=project,
+            name=name,
+            id_column=id_column,
+            settings={key: value for key, value in named.items() if value is not None},
+            host=host,
+            port=port,
+            token=token,
+            hosts=allow_host or [],
+            allow_remote=allow_remote,
+            browser=browser,
+        )
+    )
 
 
 @app.command()

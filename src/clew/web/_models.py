@@ -102,7 +102,7 @@ class Named(Body):
 
 
 class Correction(Body):
-    """merge: cluster, other · split: cluster, rows · move: row, cluster or null · never: clusters or rows, two of them."""
+    """merge: cluster, other · split: cluster, rows · move: row, cluster or null · never: two clusters or two rows."""
 
     kind: Literal["merge", "split", "move", "never"]
     cluster: Number | None = None
