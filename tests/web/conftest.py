@@ -29,9 +29,10 @@ def session(tmp_path, table):
 
 @pytest.fixture
 def client(session, tmp_path):
+    """Fits run when a test asks for them, not in the background: `test_events.py` and `test_serve.py` show that."""
     app = create_app(session, token=TOKEN, files=tmp_path)
-    with TestClient(app, base_url="http://127.0.0.1:8765", headers={"Authorization": f"Bearer {TOKEN}"}) as client:
-        yield client
+    yield TestClient(app, base_url="http://127.0.0.1:8765", headers={"Authorization": f"Bearer {TOKEN}"})
+    app.state.worker.close()
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from clew.exceptions import (
 )
 
 try:
-    from fastapi import APIRouter, FastAPI, Request
+    from fastapi import FastAPI, Request
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse
     from fastapi.staticfiles import StaticFiles
@@ -27,24 +27,35 @@ except ImportError as error:
 
 from clew._version import __version__
 from clew.session import Session
-from clew.web import _views as show
 from clew.web._routes_asking import asking_routes
 from clew.web._routes_clusters import cluster_routes
 from clew.web._routes_data import data_routes
-from clew.web._security import Guard
+from clew.web._security import Guard, check_token
 from clew.web._worker import Worker
 
 STATIC = Path(__file__).with_name("static")
+# Written out: as a model, FastAPI would build it anew for every status of every route.
+_PROBLEM = {
+    "type": "object",
+    "properties": {
+        "error": {"type": "string", "description": "What happened, which input, and what to do."},
+        "field": {"type": "string", "description": "The field that is wrong, where it is one."},
+    },
+    "required": ["error"],
+}
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": show.Problem, "description": "A value does not fit."},
-    401: {"model": show.Problem, "description": "The token is missing."},
-    403: {"model": show.Problem, "description": "Another site, another name, or a file outside the data's folder."},
-    404: {"model": show.Problem, "description": "It is not there."},
-    409: {"model": show.Problem, "description": "The question was answered otherwise."},
-    413: {"model": show.Problem, "description": "The request is too large."},
-    422: {"model": show.Problem, "description": "The request is not of the form expected."},
-    503: {"model": show.Problem, "description": "The database cannot be written now. Nothing was recorded."},
-    507: {"model": show.Problem, "description": "The disk is full. Nothing was recorded."},
+    status: {"description": sentence, "content": {"application/json": {"schema": _PROBLEM}}}
+    for status, sentence in {
+        400: "A value does not fit.",
+        401: "The token is missing.",
+        403: "Another site, another name, or a file outside the folder of the data.",
+        404: "It is not there.",
+        409: "The question was answered otherwise.",
+        413: "The request is too large.",
+        422: "The request is not of the form expected.",
+        503: "The database cannot be written now. Nothing was recorded.",
+        507: "The disk is full. Nothing was recorded.",
+    }.items()
 }
 
 
@@ -71,28 +82,27 @@ def create_app(session: Session, *, token: str, hosts: Iterable[str] = (), files
     >>> "/api/questions/next" in app.openapi()["paths"]
     True
     """
+    check_token(token)
     worker = Worker(session)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        worker.open()
         beat = asyncio.create_task(worker.run())
         try:
             yield
         finally:
-            worker.closing = True
             beat.cancel()
             await asyncio.to_thread(worker.close)
 
     app = FastAPI(
         title="clew", version=__version__, summary="Clustering with what people know.", docs_url=None, redoc_url=None,
-        openapi_url="/api/openapi.json", lifespan=lifespan,
+        openapi_url="/api/openapi.json", lifespan=lifespan, responses=_REFUSALS,
     )  # fmt: skip
     app.state.worker = worker
-    api = APIRouter(prefix="/api", responses=_REFUSALS)
     for routes in (asking_routes(worker), cluster_routes(worker), data_routes(worker, files)):
-        api.include_router(routes)
-    api.add_api_route("/health", _health, tags=["server"], response_model=dict[str, str])
-    app.include_router(api)
+        app.include_router(routes, prefix="/api")
+    app.add_api_route("/api/health", _health, tags=["server"], response_model=dict[str, str])
     app.mount("/", StaticFiles(directory=STATIC, html=True), name="page")
     _tell_errors(app)
     app.add_middleware(Guard, token=token, hosts=tuple(hosts))
@@ -127,10 +137,6 @@ def _tell_errors(app: FastAPI) -> None:
     async def failed(_: Request, error: HTTPException) -> JSONResponse:
         sentence = "There is nothing here." if error.detail == "Not Found" else str(error.detail)
         return _problem(error.status_code, sentence, headers=dict(error.headers or {}))
-
-    @app.exception_handler(Exception)
-    async def broken(_: Request, error: Exception) -> JSONResponse:
-        return _problem(500, "This is a bug in clew; the terminal of the server shows more. Please report it.")
 
 
 def _code_of(error: ClewError) -> int:

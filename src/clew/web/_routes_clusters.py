@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 from scipy import sparse
+from sklearn.utils.extmath import randomized_svd
 
 from clew.session import Cluster, Session
 from clew.web import _models as take
@@ -141,18 +142,17 @@ class Chart:
 
 
 def flat(X: Any, random_state: int = 0) -> npt.NDArray[np.float32]:
-    """Rows in two dimensions by principal components, from -1 to 1 and with the same unit on both axes."""
-    from sklearn.decomposition import PCA, TruncatedSVD
+    """Rows in two dimensions by principal components, from -1 to 1 and with the same unit on both axes.
 
-    n_rows, n_columns = X.shape
-    if min(n_rows, n_columns) < 2 or (n_columns == 2 and not sparse.issparse(X)):
-        dense = X.toarray() if sparse.issparse(X) else np.asarray(X)
-        points = np.zeros((n_rows, 2))
-        points[:, : min(n_columns, 2)] = dense[:, :2] - dense[:, :2].mean(axis=0)
-    elif sparse.issparse(X):
-        points = TruncatedSVD(2, random_state=random_state).fit_transform(X)
-        points = points - points.mean(axis=0)
+    A plane is drawn as it is. Sparse rows are projected before they are centred, so that they stay sparse.
+    """
+    points = np.zeros((X.shape[0], 2))
+    if min(X.shape) <= 2:
+        found = X.toarray() if sparse.issparse(X) else np.asarray(X)
     else:
-        points = PCA(2, svd_solver="randomized", random_state=random_state).fit_transform(X)
+        rows = X if sparse.issparse(X) else X - X.mean(axis=0)
+        left, sizes, _ = randomized_svd(rows, 2, random_state=random_state)
+        found = left * sizes
+    points[:, : min(found.shape[1], 2)] = found[:, :2] - found[:, :2].mean(axis=0)
     largest = np.abs(points).max(initial=0.0)
     return np.ascontiguousarray(points / largest if largest > 0 else points, dtype="<f4")

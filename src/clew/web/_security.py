@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import ipaddress
 import json
+import logging
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
@@ -25,6 +26,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+_LOGGER = logging.getLogger("clew.web")
 # Largest body of a request, and of an upload, in bytes.
 MOST_BYTES = 1 << 20
 MOST_UPLOADED = 64 << 20
@@ -81,7 +83,6 @@ class Guard:
     """
 
     def __init__(self, app: Application, token: str, hosts: Iterable[str] = ()) -> None:
-        check_token(token)
         self._app, self._token = app, token.encode()
         self._hosts = {"localhost", *(name.lower() for name in hosts)}
         # Browsers share cookies between ports: each token has a cookie of its own, which does not tell the token.
@@ -102,7 +103,23 @@ class Guard:
         elif scope["path"] not in _OPEN_PATHS and not self._is_known(scope):
             await _refuse(guarded, scope["path"], 401, "This needs the token: send Authorization: Bearer TOKEN.")
         else:
-            await self._app(scope, _limited(receive, _limit(scope)), guarded)
+            await self._pass_on(scope, _limited(receive, _limit(scope)), guarded)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """What goes wrong inside is told here as a sentence, and in full on the terminal of the server."""
+        started = False
+
+        async def noticed(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noticed)
+        except Exception:
+            _LOGGER.exception("%s %s failed", scope["method"], scope["path"])
+            if not started:
+                await _refuse(send, scope["path"], 500, "This is a bug in clew; the terminal of the server shows more.")
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         host = _header(scope, "host")
@@ -118,7 +135,7 @@ class Guard:
     def _knows(self, host: str) -> bool:
         name = _host_name(host)
         try:
-            ipaddress.ip_address(name.strip("[]"))
+            ipaddress.ip_address(name)
         except ValueError:
             return name in self._hosts
         return True
@@ -162,7 +179,8 @@ def _host_name(host: str) -> str:
     """The name in a Host header, without its port."""
     name = host.strip().lower()
     if name.startswith("["):
-        return name.partition("]")[0] + "]"
+        inside, closed, _ = name[1:].partition("]")
+        return inside if closed else name
     return name.partition(":")[0].rstrip(".")
 
 

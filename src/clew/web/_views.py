@@ -15,14 +15,6 @@ _MOST_CHANGED = 200
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Why a request was refused: a sentence, and the field that is wrong where it is one."""
-
-    error: str
-    field: str | None = None
-
-
-@dataclass(frozen=True)
 class Status(Progress):
     """Where things stand, and whether clusters are being made."""
 

@@ -43,6 +43,10 @@ class Worker:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.fits, self.ahead = Fits(session), Ahead(session)
+        self.open()
+
+    def open(self) -> None:
+        """Have threads; they start with the first call."""
         self.closing = False
         self._quick = ThreadPoolExecutor(_QUICK_THREADS, thread_name_prefix="clew-quick")
         self._slow = ThreadPoolExecutor(_SLOW_THREADS, thread_name_prefix="clew-slow")
