@@ -6,7 +6,7 @@ from typing import Any
 
 from clew.active import SAME, Answer, Pair, Which
 from clew.constraints import key_of
-from clew.exceptions import AnsweredError, ParameterError
+from clew.exceptions import AnsweredError, NotFoundError, ParameterError
 from clew.session import _conflicts, _leases
 from clew.session._core import Core
 from clew.session._events import UNDOABLE, Event
@@ -137,7 +137,7 @@ class Asking(Core):
         if lease is None and isinstance(number, int) and 0 < number <= transaction.last_question:
             lease = transaction.lease(number)
         if lease is None:
-            raise ParameterError(f"There is no question {number!r}. Answer what ask() returned.")
+            raise NotFoundError(f"There is no question {number!r}. Answer what ask() returned.")
         return lease
 
     def _told_before(self, lease: Lease, said: dict[str, Any]) -> Told:
@@ -255,7 +255,7 @@ class Asking(Core):
     def _change(self, answer_id: Any, answer: Any) -> dict[str, Any]:
         record = self._state.ledger.records.get(answer_id)
         if record is None:
-            raise ParameterError(f"There is no answer {answer_id!r} to revise. answers() lists them.")
+            raise NotFoundError(f"There is no answer {answer_id!r} to revise. answers() lists them.")
         said = _read_answer(vars(record), answer)
         return {"answer_id": answer_id, "answer": said["answer"], "right": said["right"]}
 
@@ -295,7 +295,7 @@ class Asking(Core):
             seq = conflict.id if isinstance(conflict, Conflict) else conflict
             found = next((one for one in _conflicts.conflicts(self._state) if one.id == seq), None)
             if found is None:
-                raise ParameterError(f"There is no conflict {seq!r}. conflicts() lists them.")
+                raise NotFoundError(f"There is no conflict {seq!r}. conflicts() lists them.")
             changes = self._resolving(found, how, answer_id, answer)
             payload = {"conflict": seq, "how": how, "changes": changes}
             events = self._append(transaction, "resolve", annotator, payload)

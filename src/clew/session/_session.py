@@ -23,7 +23,7 @@ from clew.session._leases import is_worth_asking, question_of
 from clew.session._ledger import Record
 from clew.session._results import Progress, Question, ReviewItem
 from clew.session._review import review
-from clew.session._settings import SCALES, TEXTS, check_name, check_word, checked, utc
+from clew.session._settings import SCALES, TEXTS, check_cluster, check_name, check_word, checked, utc
 from clew.session._state import State
 from clew.session._store import Store, is_url
 from clew.session._table import Changes, ids_of, packed_rows, reference, row_hashes, table_of
@@ -237,6 +237,23 @@ class Session(Asking, Exchanging):
         """The user's values of a row."""
         with self._reading():
             return self._state.rows.values(row)
+
+    def cluster_of(self, row: Any) -> int | None:
+        """The cluster a row is in now; None while there are none."""
+        with self._reading():
+            label = int(self._state.labels[self._state.rows.find(row)])
+            return None if label < 0 else label
+
+    def members(self, cluster: int) -> list[Any]:
+        """The rows of a cluster, the most typical first."""
+        with self._reading():
+            return [self._state.rows.ids[row] for row in self._state.clusters.rows(check_cluster(cluster))]
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether something was said since the clusters were made."""
+        with self._reading():
+            return self._state.is_stale
 
     def describe(self) -> str:
         """What became of each column, and how much it weighs."""
