@@ -328,3 +328,108 @@ def demo(
     from clew.cli import _demo
 
     _demo.run(out, data.value, answers, random_state)
+
+
+Project = Annotated[
+    str,
+    typer.Argument(metavar="PROJECT", help="A .clew file, the data it is beside, or postgresql://user@host/database."),
+]
+Name = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Which project, where a database holds several.", show_default=False)
+]
+Data = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Where the data is now.", show_default="where it was when the project began"),
+]
+Annotator = Annotated[
+    str, typer.Option(metavar="NAME", envvar="CLEW_ANNOTATOR", help="Who says it.", show_envvar=True)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@app.command(no_args_is_help=True)
+@command
+def ask(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA", help="A csv, tsv, jsonl, parquet, npy or npz file, or a project to go on with."
+        ),
+    ],
+    n_clusters: Annotated[
+        int | None, typer.Option("-k", "--n-clusters", help="Number of clusters, if known.", show_default=False)
+    ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option(metavar="PLACE", help="The project: a file or postgresql://...", show_default="DATA.clew"),
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="The column that names the rows.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="A,B,C", help="The columns to cluster by.", show_default="all others")
+    ] = None,
+    scale: Annotated[
+        str | None, typer.Option(metavar="HOW", help="auto, standard or none.", show_default="auto")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(metavar="NAME", help="euclidean or cosine.", show_default="euclidean")
+    ] = None,
+    constraints: Annotated[
+        Path | None,
+        typer.Option("-c", "--constraints", metavar="FILE", help="Answers that are known when the project begins."),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option("-m", "--method", help="See clew methods.", show_default="one that keeps every answer"),
+    ] = None,
+    strategy: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What to ask, such as min-max.", show_default="by whether k is known"),
+    ] = None,
+    overlap: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="People to ask about each pair.", show_default="1")
+    ] = None,
+    random_state: Annotated[int | None, typer.Option(min=0, metavar="SEED", show_default="0")] = None,
+    name: Name = None,
+    annotator: Annotator = "me",
+    most: Annotated[
+        int | None, typer.Option("-n", "--most", min=1, metavar="N", help="Stop after so many answers.")
+    ] = None,
+) -> None:
+    """Answer questions about pairs of rows: same, different, or unsure.
+
+    \b
+    Both rows are shown side by side with what differs marked. One key answers:
+      S same   D different   Space unsure   Z undo   F flag   C comment   ? help
+    Every answer is safe at once; the same command goes on where you stopped.
+    What follows from your answers is not asked, and you are told when the
+    next answer would hardly change anything.
+    Answers can be piped, one a line: s, d, u, z, c some comment, q.
+
+    \b
+    [bold]Examples[/bold]
+      clew ask tickets.csv --id ticket
+      clew ask tickets.csv -k 8 --columns subject,body
+      clew ask tickets.clew -n 20 --annotator ada
+      clew ask tickets.csv --project postgresql://ada@host/answers
+      printf 's\\nd\\nq\\n' | clew ask tickets.csv
+    """
+    from clew.cli import _ask, _project
+
+    request = _project.Request(
+        data=data,
+        project=project,
+        name=name,
+        id_column=id_column,
+        columns=columns,
+        scale=scale,
+        constraints=constraints,
+        n_clusters=n_clusters,
+        method=method,
+        strategy=strategy,
+        metric=metric,
+        overlap=overlap,
+        random_state=random_state,
+    )
+    _ask.run(request, annotator, most)

@@ -1,0 +1,304 @@
+"""`clew ask`: questions in the terminal, answered with one key each."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from clew.cli import _cards, _conflict, _exits, _render
+from clew.cli._keys import Keyboard, keyboard
+from clew.cli._project import Request, opened_or_begun
+from clew.cli._words import event_words
+from clew.exceptions import ClewError
+
+if TYPE_CHECKING:
+    from clew import Session
+    from clew.session import FitResult, Question, Told
+
+# What is said between two fits of the clusters: answers, mostly.
+_EVENTS_PER_FIT = 10
+
+_ANSWERS = {
+    **dict.fromkeys(("s", "same", "y", "yes", "right"), "same"),
+    **dict.fromkeys(("d", "different", "n", "no", "left"), "different"),
+    **dict.fromkeys(("space", "u", "unsure"), "unsure"),
+}
+_UNDO = ("z", "undo", "backspace")
+_QUIT = ("q", "quit", None)
+_ASKED = {
+    "pair": "Are these two the same?",
+    "which": "Which of these does it belong with?",
+    "clusters": "Do these two clusters belong together?",
+}
+_HELP = (
+    ("S or Y, →", "same: they belong together"),
+    ("D or N, ←", "different: they never belong together"),
+    ("Space or U", "unsure: not asked again, and nothing follows from it"),
+    ("1 to 9", "where rows are numbered: it belongs with that one; D is none of them"),
+    ("Z, Backspace", "take back the last answer; again takes back the one before"),
+    ("F", "flag this question for a second look"),
+    ("C", "add a comment to this question"),
+    ("V", "show both rows in full"),
+    ("Q, Ctrl-C", "stop; every answer is safe, and the same command goes on"),
+)
+
+
+def run(request: Request, annotator: str, most: int | None) -> None:
+    """Ask until nothing is left, enough was answered, or the person stops."""
+    with opened_or_begun(request) as session, keyboard() as keys:
+        sitting = Sitting(session, keys, annotator, most)
+        try:
+            sitting.run()
+        except KeyboardInterrupt:
+            _exits.say("stopped", f"every answer is safe in {session.place}", "yellow", separator="; ")
+            raise typer.Exit(_exits.INTERRUPTED) from None
+
+
+@dataclass
+class Draft:
+    """What is said beside the answer, before it is given."""
+
+    started: float
+    flag: bool = False
+    comment: str | None = None
+
+
+class Sitting:
+    """One person answering for a while."""
+
+    def __init__(self, session: Session, keys: Keyboard, annotator: str, most: int | None = None) -> None:
+        self._session, self._keys, self._annotator, self._most = session, keys, annotator, most
+        self._console = _render.console()
+        self._fits = Fits(session, wait=not keys.is_live)
+        self._answered = 0
+        self._told_to_stop = False
+        # Questions to come back to, by id: left open last time, or by taking an answer back.
+        self._waiting = [question.id for question in session.pending(annotator)]
+
+    def run(self) -> None:
+        """Ask, answer, and say goodbye."""
+        self._greet()
+        self._fits.refresh()
+        while self._most is None or self._answered < self._most:
+            question = self._next()
+            if question is None:
+                self._console.print(Text("Nothing is left to ask.", "bold green"))
+                break
+            if not self._settle(question):
+                break
+        self._leave()
+
+    # -- one question ----------------------------------------------------------------------------------------------
+
+    def _next(self) -> Question | None:
+        while self._waiting:
+            wanted = self._waiting.pop(0)
+            for question in self._session.pending(self._annotator):
+                if question.id == wanted:
+                    return question
+        found: Question | None = self._session.ask(self._annotator)
+        return found
+
+    def _settle(self, question: Question) -> bool:
+        """Show a question until it is answered or put off; False if the person stops."""
+        self._show(question)
+        draft = Draft(time.monotonic())
+        while (key := self._keys.key()) not in _QUIT:
+            answer = self._answer(question, key)
+            if answer is not None:
+                if self._tell(question, answer, draft):
+                    return True
+            elif key in _UNDO:
+                if self._undo(question):
+                    return True
+            else:
+                self._aside(question, key, draft)
+        return False
+
+    def _answer(self, question: Question, key: str | None) -> Any:
+        """What a key means as an answer; None if it is none."""
+        if key is None or question.kind != "which":
+            return _ANSWERS.get(key or "")
+        if key.isdecimal():
+            place = self._number(key, len(question.candidates))
+            return question.candidates[place - 1] if 0 < place <= len(question.candidates) else None
+        answer = _ANSWERS.get(key)
+        return {"different": "none", "unsure": "unsure"}.get(answer or "")
+
+    def _number(self, first: str, n_choices: int) -> int:
+        """A number that starts with this key; where one digit is not enough, the rest up to Enter."""
+        if not self._keys.is_live or n_choices < 10:
+            return int(first)
+        self._console.print(first, end="")
+        while (key := self._keys.key()) is not None and key.isdecimal():
+            first += key
+            self._console.print(key, end="")
+        self._console.print()
+        return int(first) if key == "enter" else 0
+
+    def _tell(self, question: Question, answer: Any, draft: Draft) -> bool:
+        seconds = round(time.monotonic() - draft.started, 2) if self._keys.is_live else None
+        try:
+            told = self._session.tell(
+                question, answer, annotator=self._annotator, seconds=seconds, comment=draft.comment, flag=draft.flag
+            )
+        except ClewError as error:
+            if not self._is_open(question):  # answered elsewhere meanwhile
+                self._console.print(Text(str(error), "yellow"))
+                return True
+            raise
+        self._answered += 1
+        self._acknowledge(told, answer)
+        return True
+
+    def _is_open(self, question: Question) -> bool:
+        self._session.refresh()
+        return any(one.id == question.id for one in self._session.pending())
+
+    def _acknowledge(self, told: Told, answer: Any) -> None:
+        line = Text.assemble(("✓ ", "green"), (_cards.shown(answer), "bold"))
+        if told.implied and told.conflict is None:
+            more = _render.counted(told.implied, "more answer follows", "more answers follow")
+            line.append(f" · {more} from this one")
+        self._console.print(line)
+        if told.note:
+            self._console.print(Text(told.note, "yellow"))
+        if told.conflict is not None:
+            _conflict.settle(self._session, told.conflict, self._keys, self._console, self._annotator)
+        self._fits.refresh()
+        self._progress()
+
+    def _undo(self, question: Question) -> bool:
+        """Take back the last thing said; True if its question is open again and comes next."""
+        undone = self._session.undo(self._annotator)
+        if undone is None:
+            self._console.print("There is nothing to take back.", style="yellow")
+            return False
+        self._console.print(Text(f"Taken back: {event_words(undone)}.", "yellow"))
+        reopened = undone.payload.get("question") if undone.kind == "answer" else None
+        if reopened is None:
+            return False
+        self._answered = max(self._answered - 1, 0)
+        self._waiting[:0] = [reopened, question.id]
+        return True
+
+    def _aside(self, question: Question, key: str | None, draft: Draft) -> None:
+        """Keys that change or show something and leave the question open."""
+        if key == "f":
+            draft.flag = not draft.flag
+            self._console.print("Flagged for a second look." if draft.flag else "No longer flagged.", style="yellow")
+        elif key == "c":
+            if self._keys.is_live:
+                self._console.print("Comment (Enter ends it): ", end="")
+            draft.comment = self._keys.line() or draft.comment
+            self._console.print(Text(f"Comment: {_cards.shown(draft.comment)}", "yellow"))
+        elif key == "v":
+            self._show(question, full=True)
+        elif key in ("?", "h", "help"):
+            self._console.print(_render.facts(_HELP))
+        elif key != "enter":
+            wanted = "the number of a row" if question.kind == "which" else "S, D"
+            self._console.print(f"Press {wanted} or Space; ? for help.", style="yellow")
+
+    # -- what is shown ---------------------------------------------------------------------------------------------
+
+    def _show(self, question: Question, *, full: bool = False) -> None:
+        console, row = self._console, self._session.row
+        console.print()
+        console.print(Rule(Text(_ASKED[question.kind], "bold"), align="left", style="dim"))
+        if question.kind == "which":
+            names = [question.left, *question.candidates]
+            marks = ["?", *map(str, range(1, len(names)))]
+            console.print(_cards.list_card(marks, names, [row(name) for name in names]))
+        elif question.rows is not None:
+            console.print(_cards.groups_card(question.rows, [[row(name) for name in some] for some in question.rows]))
+        else:
+            names = [question.left, question.right]
+            console.print(_cards.pair_card(names, [row(name) for name in names], console, full=full))
+        console.print(self._keys_line(question))
+
+    def _keys_line(self, question: Question) -> Table:
+        first = [("S", "same"), ("D", "different")]
+        if question.kind == "which":
+            first = [(f"1–{len(question.candidates)}", "that one"), ("D", "none")]
+        said = [*first, ("Space", "unsure"), ("Z", "undo"), ("F", "flag"), ("C", "comment"), ("?", "help"), ("Q", "quit")]
+        line = Table.grid(padding=(0, 2))
+        line.add_row(*(Text.assemble((key, "bold"), " ", (word, "dim")) for key, word in said))
+        return line
+
+    def _greet(self) -> None:
+        now = self._session.progress()
+        what = f"{_render.counted(now.n_rows, 'row')}, {_render.counted(now.answered, 'answer')} so far"
+        self._console.print(Text.assemble((self._session.place, "bold"), f": {what}. Press ? for help."))
+        if now.conflicts:
+            sentence = f"{_render.counted(now.conflicts, 'contradiction waits', 'contradictions wait')} to be resolved: "
+            self._console.print(Text(f"{sentence}clew review {self._session.place}", "yellow"))
+
+    def _progress(self) -> None:
+        now = self._session.progress()
+        parts = [f"{now.answered:,} answered", f"{now.implied:,} implied", _render.counted(now.groups, "group")]
+        if now.seconds is not None:
+            parts.append(f"{now.seconds:.1f} s each")
+        self._console.print(Text(" · ".join(parts), "dim"))
+        if now.can_stop and not self._told_to_stop:
+            self._console.print(Text(now.reason, "bold green"))
+        self._told_to_stop = now.can_stop
+
+    def _leave(self) -> None:
+        now = self._session.progress()
+        self._console.print()
+        self._console.print(
+            Text.assemble(
+                (f"{_render.counted(self._answered, 'answer')} this time", "bold"),
+                f", {now.answered:,} in all; every one is safe in {self._session.place}.",
+            )
+        )
+        self._console.print(f"The clusters: clew export {self._session.place} -o labels.csv", style="dim", markup=False)
+
+
+class Fits:
+    """The clusters, made anew every few answers: beside the person who answers, or (`wait`) at once."""
+
+    def __init__(self, session: Session, *, wait: bool) -> None:
+        self._session, self._wait = session, wait
+        self._thread: threading.Thread | None = None
+        self._result: FitResult | None = None
+        self._failure: Exception | None = None
+        self._version = -_EVENTS_PER_FIT
+
+    def refresh(self) -> None:
+        """Adopt clusters that are done, and begin a fit if enough was said since the last."""
+        self._collect()
+        version = self._session.version
+        if self._thread is not None or version - self._version < _EVENTS_PER_FIT:
+            return
+        self._version = version
+        plan = self._session.plan_fit()
+
+        def fit() -> None:
+            try:
+                self._result = plan.run()
+            except Exception as error:
+                self._failure = error
+
+        self._thread = threading.Thread(target=fit, daemon=True)
+        self._thread.start()
+        if self._wait:
+            self._thread.join()
+            self._collect()
+
+    def _collect(self) -> None:
+        if self._thread is None or self._thread.is_alive():
+            return
+        self._thread = None
+        if self._failure is not None:
+            raise self._failure
+        if self._result is not None:
+            self._session.adopt(self._result)

@@ -1,0 +1,156 @@
+"""Rows on the terminal, side by side, with what differs marked."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from clew.cli import _render
+
+# Characters of a text that are shown before the rest is only counted.
+MOST_CHARACTERS = 1500
+# Equal fields that are shown before they are only named.
+MOST_EQUAL = 12
+# Numbers of a vector that are shown.
+MOST_NUMBERS = 6
+# Characters of a row where many are listed.
+_LINE = 240
+# Of two texts that share fewer words every word is different; marks would only be noise.
+_LEAST_SHARED = 0.25
+
+# Signs that turn the direction of the text after them, beyond the end of a value.
+_BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+_DIFFERS = "bold yellow"
+
+
+def shown(value: Any, most: int | None = None) -> str:
+    """Give a value as text that is safe on a terminal: what would steer it is shown as a sign."""
+    if value is None or value == "":
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    if isinstance(value, list):
+        numbers = ", ".join(shown(one) for one in value[:MOST_NUMBERS])
+        more = len(value) - MOST_NUMBERS
+        return f"{numbers} and {_render.counted(more, 'more number')}" if more > 0 else numbers
+    text = "".join(map(_safe, str(value).strip()))
+    if most is not None and len(text) > most:
+        return f"{text[:most].rstrip()} … ({len(text) - most:,} more characters; V shows them)"
+    return text
+
+
+def _safe(one: str) -> str:
+    if one == "\n":
+        return one
+    if one.isspace():
+        return " "
+    return "�" if unicodedata.category(one) in ("Cc", "Cs") or one in _BIDI else one
+
+
+def pair_card(names: Sequence[Any], rows: Sequence[Mapping[str, Any]], console: Console, *, full: bool) -> Table:
+    """Give two rows side by side: a line per field, those that differ marked."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1), expand=True, header_style="bold cyan")
+    table.add_column("", width=1, style=_DIFFERS)
+    table.add_column("", max_width=max(console.width // 4, 8), overflow="fold")
+    for name in names:
+        table.add_column(Text(shown(name)), ratio=1, overflow="fold")
+    fields = _fields(names, rows)
+    equal = [field for field in fields if _same(rows, field)]
+    hidden = set() if full or len(equal) <= MOST_EQUAL else set(equal)
+    most = None if full else MOST_CHARACTERS
+    for field in fields:
+        if field in hidden:
+            continue
+        texts = [shown(row.get(field), most) for row in rows]
+        if field in equal:
+            table.add_row("", Text(shown(field), "dim"), *(Text(text, "dim") for text in texts))
+        else:
+            left, right = marked(*texts, plain=console.color_system is None)
+            table.add_row("≠", Text(shown(field)), left, right)
+    if hidden:
+        table.caption = Text(f"{_render.counted(len(hidden), 'field')} are equal; V shows them", "dim")
+        table.caption_justify = "left"
+    return table
+
+
+def _fields(names: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The fields of two rows without the one that only repeats their names."""
+    fields = list(dict.fromkeys(field for row in rows for field in row))
+    ids = [str(name) for name in names]
+    return [field for field in fields if [str(row.get(field)) for row in rows] != ids]
+
+
+def _same(rows: Sequence[Mapping[str, Any]], field: str) -> bool:
+    first, second = (row.get(field) for row in rows)
+    return first == second
+
+
+def marked(left: str, right: str, *, plain: bool) -> tuple[Text, Text]:
+    """Mark the words that only one of two texts has: by style, or by asterisks where there are no styles."""
+    parts = [re.split(r"(\s+)", text) for text in (left, right)]
+    words = [[word.casefold().strip(".,;:!?\"'()") for word in part[::2]] for part in parts]
+    matcher = difflib.SequenceMatcher(None, words[0], words[1], autojunk=False)
+    if min(map(len, words)) < 2 or matcher.ratio() < _LEAST_SHARED:
+        return Text(left), Text(right)
+    unique: tuple[set[int], set[int]] = (set(range(len(words[0]))), set(range(len(words[1]))))
+    for block in matcher.get_matching_blocks():
+        unique[0].difference_update(range(block.a, block.a + block.size))
+        unique[1].difference_update(range(block.b, block.b + block.size))
+    return _styled(parts[0], unique[0], plain), _styled(parts[1], unique[1], plain)
+
+
+def _styled(parts: list[str], unique: set[int], plain: bool) -> Text:
+    """Words and the spaces between them; neighbours that are marked share one mark."""
+    text = Text()
+    for place, part in enumerate(parts):
+        word, is_space = place // 2, bool(place % 2)
+        inside = word in unique and (not is_space or word + 1 in unique)
+        starts = inside and not is_space and word - 1 not in unique
+        ends = inside and not is_space and word + 1 not in unique
+        if plain:
+            text.append(f"{'*' if starts else ''}{part}{'*' if ends else ''}")
+        else:
+            text.append(part, _DIFFERS if inside else None)
+    return text
+
+
+def list_card(marks: Sequence[str], names: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Give rows one below the other, each with its mark and name."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1), show_header=False)
+    table.add_column(style="bold", no_wrap=True, justify="right")
+    table.add_column(style="cyan", overflow="fold")
+    table.add_column(overflow="fold")
+    for mark, name, row in zip(marks, names, rows, strict=True):
+        table.add_row(mark, Text(shown(name)), Text(summary(name, row)))
+    return table
+
+
+def groups_card(names: Sequence[Sequence[Any]], rows: Sequence[Sequence[Mapping[str, Any]]]) -> Table:
+    """Give some rows of two clusters, one cluster beside the other."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2), expand=True, header_style="bold cyan")
+    cells: list[RenderableType] = []
+    for place, (some, values) in enumerate(zip(names, rows, strict=True)):
+        table.add_column(f"{('one', 'other')[place]} cluster, some of its rows", ratio=1)
+        cells.append(list_card(["•"] * len(some), some, values))
+    table.add_row(*cells)
+    return table
+
+
+def summary(name: Any, row: Mapping[str, Any]) -> str:
+    """Give a row on a line: texts as they are, numbers with the names of their columns."""
+    parts = []
+    for field, value in row.items():
+        if value is None or value == "" or str(value) == str(name):
+            continue
+        is_text = isinstance(value, str)
+        parts.append(shown(value).replace("\n", " ") if is_text else f"{shown(field)} {shown(value)}")
+    line = " · ".join(parts)
+    return line if len(line) <= _LINE else f"{line[:_LINE].rstrip()} …"

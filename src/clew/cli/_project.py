@@ -1,0 +1,172 @@
+"""Where a project is: a file beside the data, or a database; opened, or begun on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.cli import _exits
+from clew.cli._progress import progress
+from clew.exceptions import FileError, ParameterError
+
+if TYPE_CHECKING:
+    from clew import Session
+
+SUFFIX = ".clew"
+# Settings that decide what the rows are; a project keeps those it began with.
+_FIXED = {"id_column": "--id", "columns": "--columns", "scale": "--scale"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line says about a project; None where it says nothing."""
+
+    data: str
+    project: str | None = None
+    name: str | None = None
+    id_column: str | None = None
+    columns: str | None = None
+    scale: str | None = None
+    constraints: Path | None = None
+    n_clusters: int | None = None
+    method: str | None = None
+    strategy: str | None = None
+    metric: str | None = None
+    overlap: int | None = None
+    random_state: int | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """Give the settings that were named."""
+        columns = None if self.columns is None else [name.strip() for name in self.columns.split(",") if name.strip()]
+        names = ("id_column", "scale", "n_clusters", "method", "strategy", "metric", "overlap", "random_state")
+        found = {"columns": columns} | {name: getattr(self, name) for name in names}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def is_project(word: str) -> bool:
+    """Whether a word names a project rather than data: a file called .clew, or a database."""
+    return "://" in word or Path(word).suffix == SUFFIX
+
+
+def place_of(word: str) -> str:
+    """Give the project that a word stands for: itself, or the file beside the data it names."""
+    if is_project(word):
+        return word
+    path = Path(word)
+    return str(path.with_suffix(SUFFIX) if path.suffix and not path.is_dir() else path.with_name(path.name + SUFFIX))
+
+
+@contextmanager
+def opened(word: str, name: str | None = None, data: str | None = None) -> Iterator[Session]:
+    """Open the project of a `PROJECT` argument, and say if its data has changed."""
+    place = place_of(word)
+    if "://" not in place and not Path(place).exists():
+        raise FileError(f"There is no project {place}. Begin one with clew ask DATA.")
+    from clew import Session
+
+    with progress(f"opening {shown_place(place)}"):
+        session = Session.open(place, data, name=name)
+    with session:
+        tell_changes(session, word)
+        yield session
+
+
+@contextmanager
+def opened_or_begun(request: Request) -> Iterator[Session]:
+    """Open the project of some data, or begin one; settings that were named are then in force."""
+    place = request.project or place_of(request.data)
+    with _found(request, place) or _begun(request, place) as session:
+        yield session
+
+
+def _found(request: Request, place: str) -> Session | None:
+    """The project if it is there, with the settings that were named."""
+    from clew import Session
+
+    if "://" not in place and not Path(place).exists():
+        return None
+    data = None if is_project(request.data) else request.data
+    try:
+        with progress(f"opening {shown_place(place)}"):
+            session = Session.open(place, data, name=_name(request, place))
+    except FileError:
+        if data is None or "://" not in place:
+            raise
+        return None  # a database without this project; if it cannot be reached, beginning says so
+    try:
+        tell_changes(session, place)
+        _change_settings(session, request)
+    except BaseException:
+        session.close()
+        raise
+    return session
+
+
+def _begun(request: Request, place: str) -> Session:
+    from clew import Session
+
+    if is_project(request.data):
+        raise FileError(f"There is no project {request.data}. Begin one with its data: clew ask DATA.")
+    with progress(f"reading {Path(request.data).name}"):
+        return Session.create(
+            place,
+            request.data,
+            name=_name(request, place),
+            constraints=request.constraints,
+            **request.settings(),
+        )
+
+
+def _name(request: Request, place: str) -> str | None:
+    """The name of a project; in a database, where many share one place, that of the data."""
+    if request.name is None and "://" in place and not is_project(request.data):
+        return Path(request.data).stem
+    return request.name
+
+
+def tell_changes(session: Session, word: str) -> None:
+    """Say on stderr what differs between the data and what the project knows of it."""
+    changes = session.changes
+    if not changes:
+        return
+    advice = f" To take in the new rows: clew add {word}." if changes.added else ""
+    _exits.say("note", f"{changes}{advice}", "yellow")
+
+
+def _change_settings(session: Session, request: Request) -> None:
+    """Named settings that differ: those that can change do, others are refused."""
+    now = session.settings
+    changed = {}
+    for name, value in request.settings().items():
+        before = now[name]
+        if name == "strategy" and before is not None:
+            before = before["name"]
+        if value == before:
+            continue
+        if name in _FIXED:
+            raise ParameterError(
+                f"{_FIXED[name]}: this project began with {_said(before)}, which cannot change. "
+                "Leave it out, or begin another project with --project FILE."
+            )
+        changed[name] = value
+    if changed:
+        session.set(**changed)
+        _exits.say("changed", ", ".join(f"{name} is now {value}" for name, value in changed.items()), "bold")
+    if request.constraints is not None:
+        sentence = "--constraints is read when a project begins. To take in more answers: clew import PROJECT FILE."
+        _exits.say("note", sentence, "yellow")
+
+
+def _said(value: Any) -> str:
+    if value is None:
+        return "none"
+    return ",".join(value) if isinstance(value, list) else str(value)
+
+
+def shown_place(place: str) -> str:
+    """Give a place without a password."""
+    head, mark, rest = place.partition("://")
+    return f"{head}{mark}{rest.rpartition('@')[2]}" if mark else place
