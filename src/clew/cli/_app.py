@@ -61,6 +61,8 @@ def _clew(
       clew check answers.csv -k 3                  can these answers hold?
       clew methods                                 which methods there are
       clew serve data.csv                          answer questions in a browser
+      clew ask data.csv                            answer questions about pairs
+      clew status data.clew                        where such a project stands
 
     \b
     Answers are pairs of rows, one a line, in the columns id_1, id_2 and
@@ -433,3 +435,206 @@ def ask(
         random_state=random_state,
     )
     _ask.run(request, annotator, most)
+
+
+class Exported(StrEnum):
+    """What `clew export` writes."""
+
+    LABELS = "labels"
+    CONSTRAINTS = "constraints"
+    ANSWERS = "answers"
+
+
+@app.command(no_args_is_help=True)
+@command
+def export(
+    project: Project,
+    what: Annotated[
+        Exported, typer.Argument(metavar="[WHAT]", help="labels, constraints or answers.")
+    ] = Exported.LABELS,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="FILE", help="csv, tsv, jsonl or parquet.", show_default="csv to stdout"),
+    ] = None,
+    name: Name = None,
+    data: Data = None,
+) -> None:
+    """Write the clusters of a project, its constraints, or its answers.
+
+    \b
+    labels        the cluster of each row, made anew if something was said since
+    constraints   what clew cluster -c takes: answers and corrections in force
+    answers       every answer with who gave it, when, how long it took
+
+    \b
+    [bold]Examples[/bold]
+      clew export tickets.clew -o labels.csv
+      clew export tickets.clew answers -o answers.parquet
+      clew export tickets.clew constraints | head
+    """
+    from clew.cli import _export
+
+    _export.run(project, what.value, output, name, data)
+
+
+@app.command("import", no_args_is_help=True)
+@command
+def import_(
+    project: Project,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Answers: csv, tsv, jsonl, json, parquet, txt or npz.")],
+    tool: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="TOOL",
+            help="clew, splink, dedupe, zingg, label-studio, argilla, prodigy, cognitivefactory, cop-kmeans or "
+            "metric-learn.",
+            show_default="found from the content",
+        ),
+    ] = None,
+    name: Name = None,
+    data: Data = None,
+    annotator: Annotated[
+        str, typer.Option(metavar="NAME", help="Who gave the answers, where the file does not say.")
+    ] = "import",
+    as_json: AsJson = False,
+) -> None:
+    """Take in answers that were given elsewhere.
+
+    \b
+    Reads our own files (id_1, id_2, answer) and those of other tools, and says
+    how many were read, taken in, known already and skipped, and why. Answers
+    that contradict others are kept out of use; clew review lists them.
+    Importing a file again changes nothing.
+
+    \b
+    [bold]Examples[/bold]
+      clew import tickets.clew answers.csv
+      clew import tickets.clew training.json --format dedupe
+      clew import tickets.clew project-1.json --annotator ada --json
+    """
+    from clew.cli import _import
+
+    _import.run(project, file, tool, name, data, annotator, as_json)
+
+
+@app.command(no_args_is_help=True)
+@command
+def status(project: Project, name: Name = None, data: Data = None, as_json: AsJson = False) -> None:
+    """Say where a project stands: answers, people, clusters, what waits.
+
+    \b
+    [bold]Examples[/bold]
+      clew status tickets.clew
+      clew status postgresql://ada@host/answers --name tickets --json
+    """
+    from clew.cli import _status
+
+    _status.run(project, name, data, as_json)
+
+
+@app.command(no_args_is_help=True)
+@command
+def correct(
+    project: Project,
+    kind: Annotated[
+        str, typer.Argument(metavar="WHAT", help="merge, split, move, never, name, answer, resolve or undo.")
+    ],
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[WORDS]...", help="See below; after -- they may start with a -.")
+    ] = None,
+    rows: Annotated[bool, typer.Option("--rows", help="never: the two words are rows.")] = False,
+    preview: Annotated[bool, typer.Option("--preview", help="Only say what would change.")] = False,
+    name: Name = None,
+    data: Data = None,
+    annotator: Annotator = "me",
+    as_json: AsJson = False,
+) -> None:
+    """Correct clusters and answers; corrections hold in every later fit.
+
+    \b
+      merge CLUSTER CLUSTER       they are one; the first keeps its number
+      split CLUSTER ROW ...       these rows become a cluster of their own
+      move ROW CLUSTER            the row belongs to that cluster
+      move ROW none               the row becomes a cluster of its own
+      never CLUSTER CLUSTER       they are never joined
+      never --rows ROW ROW        these two rows are never together
+      name CLUSTER NAME           call it so; an empty name takes it away
+      answer NUMBER ANSWER        change an answer to same, different or unsure
+      resolve NUMBER soft         keep the answers of a conflict as preferences
+      resolve NUMBER unsure       say unsure to what waits, or withdraw it
+      resolve NUMBER change A     change answer A to its opposite
+      undo                        take back the last thing said
+
+    \b
+    Clusters are named by their numbers or by names that were given to them.
+    Exits with 1 if a correction contradicts an answer: it is kept, shown with
+    the chain of answers, and not used until it is resolved.
+
+    \b
+    [bold]Examples[/bold]
+      clew correct tickets.clew merge 0 3 --preview
+      clew correct tickets.clew split 2 T-17 T-40
+      clew correct tickets.clew name 2 printers
+    """
+    from clew.cli import _correct
+
+    _correct.run(
+        project, kind, words or [], rows=rows, preview=preview, name=name, data=data, annotator=annotator,
+        as_json=as_json,
+    )  # fmt: skip
+
+
+@app.command(no_args_is_help=True)
+@command
+def add(
+    project: Project,
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE]", help="New rows with the same columns.", show_default="rows the data has more"),
+    ] = None,
+    name: Name = None,
+    data: Data = None,
+    annotator: Annotator = "me",
+    as_json: AsJson = False,
+) -> None:
+    """Let new rows join a project; nothing is asked again.
+
+    \b
+    Each row joins the cluster nearest to it; numbers of clusters stay. Without
+    FILE, rows that were appended to the data of the project are taken in.
+
+    \b
+    [bold]Examples[/bold]
+      clew add tickets.clew
+      clew add tickets.clew new-tickets.csv --json
+    """
+    from clew.cli import _add
+
+    _add.run(project, file, name, data, annotator, as_json)
+
+
+@app.command(no_args_is_help=True)
+@command
+def review(
+    project: Project,
+    most: Annotated[int, typer.Option("-n", "--most", min=1, metavar="N", help="List so many of each.")] = 20,
+    name: Name = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """List contradictions, and answers that deserve a second look.
+
+    \b
+    An answer is suspicious if clusters break it or pay dearly for it, if it
+    is part of a contradiction, if people disagree about it, or if somebody
+    flagged it.
+
+    \b
+    [bold]Examples[/bold]
+      clew review tickets.clew
+      clew review tickets.clew -n 100 --json
+    """
+    from clew.cli import _review
+
+    _review.run(project, most, name, data, as_json)

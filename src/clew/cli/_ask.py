@@ -14,9 +14,9 @@ from rich.text import Text
 
 from clew.cli import _cards, _conflict, _exits, _render
 from clew.cli._keys import Keyboard, keyboard
-from clew.cli._project import Request, opened_or_begun
+from clew.cli._project import Request, opened_or_begun, shown_place
 from clew.cli._words import event_words
-from clew.exceptions import ClewError
+from clew.exceptions import AnsweredError
 
 if TYPE_CHECKING:
     from clew import Session
@@ -52,12 +52,12 @@ _HELP = (
 
 def run(request: Request, annotator: str, most: int | None) -> None:
     """Ask until nothing is left, enough was answered, or the person stops."""
+    place = request.place
     with opened_or_begun(request) as session, keyboard() as keys:
-        sitting = Sitting(session, keys, annotator, most)
         try:
-            sitting.run()
+            Sitting(session, keys, annotator, place, most).run()
         except KeyboardInterrupt:
-            _exits.say("stopped", f"every answer is safe in {session.place}", "yellow", separator="; ")
+            _exits.say("stopped", f"every answer is safe in {shown_place(place)}", "yellow", separator="; ")
             raise typer.Exit(_exits.INTERRUPTED) from None
 
 
@@ -73,14 +73,15 @@ class Draft:
 class Sitting:
     """One person answering for a while."""
 
-    def __init__(self, session: Session, keys: Keyboard, annotator: str, most: int | None = None) -> None:
+    def __init__(self, session: Session, keys: Keyboard, annotator: str, place: str, most: int | None = None) -> None:
         self._session, self._keys, self._annotator, self._most = session, keys, annotator, most
+        self._place = shown_place(place)
         self._console = _render.console()
         self._fits = Fits(session, wait=not keys.is_live)
         self._answered = 0
         self._told_to_stop = False
         # Questions to come back to, by id: left open last time, or by taking an answer back.
-        self._waiting = [question.id for question in session.pending(annotator)]
+        self._waiting = [question.id for question in session.pending() if question.annotator == annotator]
 
     def run(self) -> None:
         """Ask, answer, and say goodbye."""
@@ -98,11 +99,11 @@ class Sitting:
     # -- one question ----------------------------------------------------------------------------------------------
 
     def _next(self) -> Question | None:
+        pending = {question.id: question for question in self._session.pending()}
         while self._waiting:
-            wanted = self._waiting.pop(0)
-            for question in self._session.pending(self._annotator):
-                if question.id == wanted:
-                    return question
+            question = pending.get(self._waiting.pop(0))
+            if question is not None and self._session.worth_asking(question):
+                return question
         found: Question | None = self._session.ask(self._annotator)
         return found
 
@@ -113,13 +114,12 @@ class Sitting:
         while (key := self._keys.key()) not in _QUIT:
             answer = self._answer(question, key)
             if answer is not None:
-                if self._tell(question, answer, draft):
-                    return True
-            elif key in _UNDO:
-                if self._undo(question):
-                    return True
-            else:
+                self._tell(question, answer, draft)
+                return True
+            if key not in _UNDO:
                 self._aside(question, key, draft)
+            elif self._undo(question):
+                return True
         return False
 
     def _answer(self, question: Question, key: str | None) -> Any:
@@ -143,24 +143,17 @@ class Sitting:
         self._console.print()
         return int(first) if key == "enter" else 0
 
-    def _tell(self, question: Question, answer: Any, draft: Draft) -> bool:
+    def _tell(self, question: Question, answer: Any, draft: Draft) -> None:
         seconds = round(time.monotonic() - draft.started, 2) if self._keys.is_live else None
         try:
             told = self._session.tell(
                 question, answer, annotator=self._annotator, seconds=seconds, comment=draft.comment, flag=draft.flag
             )
-        except ClewError as error:
-            if not self._is_open(question):  # answered elsewhere meanwhile
-                self._console.print(Text(str(error), "yellow"))
-                return True
-            raise
+        except AnsweredError as error:  # elsewhere, meanwhile, by the same person
+            self._console.print(Text(str(error), "yellow"))
+            return
         self._answered += 1
         self._acknowledge(told, answer)
-        return True
-
-    def _is_open(self, question: Question) -> bool:
-        self._session.refresh()
-        return any(one.id == question.id for one in self._session.pending())
 
     def _acknowledge(self, told: Told, answer: Any) -> None:
         line = Text.assemble(("✓ ", "green"), (_cards.shown(answer), "bold"))
@@ -236,10 +229,10 @@ class Sitting:
     def _greet(self) -> None:
         now = self._session.progress()
         what = f"{_render.counted(now.n_rows, 'row')}, {_render.counted(now.answered, 'answer')} so far"
-        self._console.print(Text.assemble((self._session.place, "bold"), f": {what}. Press ? for help."))
+        self._console.print(Text.assemble((self._place, "bold"), f": {what}. Press ? for help."))
         if now.conflicts:
             sentence = f"{_render.counted(now.conflicts, 'contradiction waits', 'contradictions wait')} to be resolved: "
-            self._console.print(Text(f"{sentence}clew review {self._session.place}", "yellow"))
+            self._console.print(Text(f"{sentence}clew review {self._place}", "yellow"))
 
     def _progress(self) -> None:
         now = self._session.progress()
@@ -257,10 +250,10 @@ class Sitting:
         self._console.print(
             Text.assemble(
                 (f"{_render.counted(self._answered, 'answer')} this time", "bold"),
-                f", {now.answered:,} in all; every one is safe in {self._session.place}.",
+                f", {now.answered:,} in all; every one is safe in {self._place}.",
             )
         )
-        self._console.print(f"The clusters: clew export {self._session.place} -o labels.csv", style="dim", markup=False)
+        self._console.print(f"The clusters: clew export {self._place} -o labels.csv", style="dim", markup=False)
 
 
 class Fits:

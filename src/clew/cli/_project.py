@@ -38,6 +38,11 @@ class Request:
     overlap: int | None = None
     random_state: int | None = None
 
+    @property
+    def place(self) -> str:
+        """Where the project is."""
+        return self.project or place_of(self.data)
+
     def settings(self) -> dict[str, Any]:
         """Give the settings that were named."""
         columns = None if self.columns is None else [name.strip() for name in self.columns.split(",") if name.strip()]
@@ -60,8 +65,10 @@ def place_of(word: str) -> str:
 
 
 @contextmanager
-def opened(word: str, name: str | None = None, data: str | None = None) -> Iterator[Session]:
-    """Open the project of a `PROJECT` argument, and say if its data has changed."""
+def opened(
+    word: str, name: str | None = None, data: str | None = None, *, tell: bool = True
+) -> Iterator[Session]:
+    """Open the project of a `PROJECT` argument, and say (unless told not to) if its data has changed."""
     place = place_of(word)
     if "://" not in place and not Path(place).exists():
         raise FileError(f"There is no project {place}. Begin one with clew ask DATA.")
@@ -70,28 +77,29 @@ def opened(word: str, name: str | None = None, data: str | None = None) -> Itera
     with progress(f"opening {shown_place(place)}"):
         session = Session.open(place, data, name=name)
     with session:
-        tell_changes(session, word)
+        if tell:
+            tell_changes(session, word)
         yield session
 
 
 @contextmanager
 def opened_or_begun(request: Request) -> Iterator[Session]:
     """Open the project of some data, or begin one; settings that were named are then in force."""
-    place = request.project or place_of(request.data)
-    with _found(request, place) or _begun(request, place) as session:
+    with _found(request) or _begun(request) as session:
         yield session
 
 
-def _found(request: Request, place: str) -> Session | None:
+def _found(request: Request) -> Session | None:
     """The project if it is there, with the settings that were named."""
     from clew import Session
 
+    place = request.place
     if "://" not in place and not Path(place).exists():
         return None
     data = None if is_project(request.data) else request.data
     try:
         with progress(f"opening {shown_place(place)}"):
-            session = Session.open(place, data, name=_name(request, place))
+            session = Session.open(place, data, name=_name(request))
     except FileError:
         if data is None or "://" not in place:
             raise
@@ -105,24 +113,24 @@ def _found(request: Request, place: str) -> Session | None:
     return session
 
 
-def _begun(request: Request, place: str) -> Session:
+def _begun(request: Request) -> Session:
     from clew import Session
 
     if is_project(request.data):
         raise FileError(f"There is no project {request.data}. Begin one with its data: clew ask DATA.")
     with progress(f"reading {Path(request.data).name}"):
         return Session.create(
-            place,
+            request.place,
             request.data,
-            name=_name(request, place),
+            name=_name(request),
             constraints=request.constraints,
             **request.settings(),
         )
 
 
-def _name(request: Request, place: str) -> str | None:
+def _name(request: Request) -> str | None:
     """The name of a project; in a database, where many share one place, that of the data."""
-    if request.name is None and "://" in place and not is_project(request.data):
+    if request.name is None and "://" in request.place and not is_project(request.data):
         return Path(request.data).stem
     return request.name
 

@@ -71,6 +71,11 @@ def sizes_table(names: Sequence[str], sizes: Sequence[int]) -> Table:
     return table
 
 
+def cluster_name(cluster: int, name: str | None) -> str:
+    """Give the id of a cluster, with its name if it has one."""
+    return f"{cluster} {name}" if name else str(cluster)
+
+
 def pair_names(pairs: Sequence[Sequence[Any]]) -> str:
     """Name the first pairs and count the others."""
     named = ", ".join(f"{first}–{second}" for first, second in pairs[:MOST_PAIRS])

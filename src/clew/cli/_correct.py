@@ -1,0 +1,205 @@
+"""`clew correct`: merge, split, move, never join, name; change an answer, resolve a conflict, take something back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from clew.cli import _exits, _render
+from clew.cli._cards import shown
+from clew.cli._conflict import chain_table
+from clew.cli._progress import progress
+from clew.cli._project import opened
+from clew.cli._words import conflict_heading, event_words
+from clew.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from clew import Session
+    from clew.session import Conflict, Corrected
+
+# Rows that are listed before the rest is only counted.
+MOST_ROWS = 20
+
+# What is typed after the word, and how many words that are: least and most.
+USAGE: dict[str, tuple[str, int, int | None]] = {
+    "merge": ("CLUSTER CLUSTER", 2, 2),
+    "split": ("CLUSTER ROW ...", 2, None),
+    "move": ("ROW CLUSTER|none", 2, 2),
+    "never": ("CLUSTER CLUSTER, or with --rows ROW ROW", 2, 2),
+    "name": ("CLUSTER NAME", 2, None),
+    "answer": ("NUMBER same|different|unsure", 2, 2),
+    "resolve": ("NUMBER soft|unsure|change [ANSWER [same|different|unsure]]", 2, 4),
+    "undo": ("", 0, 0),
+}
+
+
+def run(
+    project: str, kind: str, words: Sequence[str], *, rows: bool, preview: bool, name: str | None, data: str | None,
+    annotator: str, as_json: bool,
+) -> None:  # fmt: skip
+    """Do one correction, or with `preview` only say what it would change."""
+    _check_usage(kind, words, rows=rows, preview=preview)
+    with opened(project, name, data) as session:
+        with progress(f"clusters of {session.name}"):
+            if kind in _CLUSTER_KINDS:
+                session.labels()
+            told = _DO[kind](session, Words(kind, words, annotator, rows, preview))
+    if as_json:
+        _render.print_json({"kind": kind, "preview": preview} | told["json"])
+    else:
+        told["tell"]()
+    raise typer.Exit(_exits.NO if told["json"].get("conflict") else 0)
+
+
+class Words:
+    """What was typed, as the kinds of correction read it."""
+
+    def __init__(self, kind: str, words: Sequence[str], annotator: str, rows: bool, preview: bool) -> None:
+        self.kind, self.words, self.annotator, self.rows, self.preview = kind, list(words), annotator, rows, preview
+
+    def cluster(self, session: Session, place: int) -> int:
+        """Give the cluster of a word: its id, or its name."""
+        word = self.words[place]
+        if word.lstrip("-").isdecimal():
+            return int(word)
+        clusters = session.clusters(refit=False)
+        found = [cluster.id for cluster in clusters if (cluster.name or "").casefold() == word.casefold()]
+        if len(found) != 1:
+            known = ", ".join(_render.cluster_name(cluster.id, cluster.name) for cluster in clusters)
+            problem = "several clusters are" if found else "no cluster is"
+            raise ParameterError(f"{self.kind}: {problem} called {word!r}. Give the number of one: {known}.")
+        return found[0]
+
+    def number(self, place: int, what: str) -> int:
+        """Give the number that a word is."""
+        word = self.words[place]
+        if not word.isdecimal():
+            raise ParameterError(f"{self.kind}: {word!r} is no number of {what}. clew review PROJECT lists them.")
+        return int(word)
+
+
+def _check_usage(kind: str, words: Sequence[str], *, rows: bool, preview: bool) -> None:
+    if kind not in USAGE:
+        raise ParameterError(f"There is no correction {kind!r}. There are {', '.join(USAGE)}.")
+    usage, least, most = USAGE[kind]
+    if len(words) < least or (most is not None and len(words) > most):
+        raise ParameterError(f"Expected: clew correct PROJECT {kind} {usage}".rstrip() + ".")
+    if rows and kind != "never":
+        raise ParameterError("--rows is about never: clew correct PROJECT never --rows ROW ROW.")
+    if preview and kind not in _CLUSTER_KINDS[:-1]:
+        raise ParameterError(f"--preview is about {', '.join(_CLUSTER_KINDS[:-1])}; {kind} changes no cluster directly.")
+
+
+def _arguments(session: Session, given: Words) -> dict[str, Any]:
+    """The arguments of `Session.merge`, `split`, `move` or `never`."""
+    words = given.words
+    if given.kind == "merge":
+        return {"cluster": given.cluster(session, 0), "other": given.cluster(session, 1)}
+    if given.kind == "split":
+        return {"cluster": given.cluster(session, 0), "rows": words[1:]}
+    if given.kind == "move":
+        return {"row": words[0], "cluster": None if words[1].casefold() == "none" else given.cluster(session, 1)}
+    if given.rows:
+        return {"rows": words}
+    return {"clusters": [given.cluster(session, 0), given.cluster(session, 1)]}
+
+
+def _correct(session: Session, given: Words) -> dict[str, Any]:
+    arguments = _arguments(session, given)
+    if given.preview:
+        done: Corrected = session.preview(given.kind, **arguments)
+    else:
+        done = getattr(session, given.kind)(**arguments, annotator=given.annotator)
+    names = {cluster.id: cluster.name for cluster in session.clusters(refit=False)}
+    return {"json": asdict(done), "tell": lambda: _tell_corrected(done, given, names)}
+
+
+def _name(session: Session, given: Words) -> dict[str, Any]:
+    cluster, name = given.cluster(session, 0), " ".join(given.words[1:])
+    session.name_cluster(cluster, name, annotator=given.annotator)
+    sentence = f"Cluster {cluster} is called {name}." if name else f"Cluster {cluster} has no name now."
+    return _said({"cluster": cluster, "name": name}, sentence)
+
+
+def _answer(session: Session, given: Words) -> dict[str, Any]:
+    number = given.number(0, "an answer")
+    told = session.revise(number, given.words[1], annotator=given.annotator)
+    found = next(record for record in session.answers() if record.id == number)
+    sentence = f"Answer {number} is {found.answer} now."
+    return _said(asdict(told), sentence, told.conflict)
+
+
+def _resolve(session: Session, given: Words) -> dict[str, Any]:
+    number, how = given.number(0, "a conflict"), given.words[1].casefold()
+    answer_id = given.number(2, "an answer") if len(given.words) > 2 else None
+    answer = given.words[3] if len(given.words) > 3 else None
+    left = session.resolve(number, how, answer_id=answer_id, answer=answer, annotator=given.annotator)
+    rest = next((one for one in left if one.id == number), None)
+    sentence = f"Conflict {number} is resolved; {_render.counted(len(left), 'conflict')} left."
+    if rest is not None:
+        sentence = f"Conflict {number} is noted, but it still contradicts."
+    return _said({"left": [one.id for one in left]}, sentence, rest)
+
+
+def _undo(session: Session, given: Words) -> dict[str, Any]:
+    undone = session.undo()
+    if undone is None:
+        return _said({"undone": None}, "There is nothing to take back.")
+    words = event_words(undone)
+    return _said({"undone": undone.seq, "what": words, "annotator": undone.annotator}, f"Taken back: {words}.")
+
+
+_CLUSTER_KINDS = ("merge", "split", "move", "never", "name")
+_DO: dict[str, Callable[[Any, Words], dict[str, Any]]] = {
+    "merge": _correct,
+    "split": _correct,
+    "move": _correct,
+    "never": _correct,
+    "name": _name,
+    "answer": _answer,
+    "resolve": _resolve,
+    "undo": _undo,
+}
+
+
+def _said(told: dict[str, Any], sentence: str, conflict: Conflict | None = None) -> dict[str, Any]:
+    def tell() -> None:
+        _render.console().print(Text(sentence, "bold"))
+        if conflict is not None:
+            _tell_conflict(conflict)
+
+    return {"json": told | {"conflict": None if conflict is None else asdict(conflict)}, "tell": tell}
+
+
+def _tell_conflict(conflict: Conflict) -> None:
+    console = _render.console()
+    heading = conflict_heading(conflict) if conflict.id else "This correction contradicts what is known:"
+    console.print(Text(heading, "bold red"))
+    console.print(chain_table(conflict, numbered=False))
+
+
+def _tell_corrected(done: Corrected, given: Words, names: dict[int, str | None]) -> None:
+    console = _render.console()
+    if done.conflict is not None:
+        _tell_conflict(done.conflict)
+        end = "Nothing was recorded." if given.preview else "It is kept, and not used until it is resolved."
+        console.print(Text(end, "yellow"))
+        return
+    heading = f"{given.kind} would change" if given.preview else f"Correction {done.id}, {given.kind}, changes"
+    console.print(Text(f"{heading} {_render.counted(len(done.changed), 'row') if done.changed else 'no row'}.", "bold"))
+    if given.kind == "never" and not given.preview:
+        console.print("They are never joined from now on.")
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
+    for heading in ("row", "from", "to"):
+        table.add_column(heading, overflow="fold")
+    for row, (before, after) in list(done.changed.items())[:MOST_ROWS]:
+        table.add_row(Text(shown(row)), *(Text(_render.cluster_name(one, names.get(one))) for one in (before, after)))
+    if done.changed:
+        console.print(table)
+    if len(done.changed) > MOST_ROWS:
+        console.print(f"and {_render.counted(len(done.changed) - MOST_ROWS, 'more row')}.")

@@ -1,0 +1,107 @@
+"""`clew import`: answers from elsewhere join a project."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from clew.cli import _render
+from clew.cli._cards import shown
+from clew.cli._progress import progress
+from clew.cli._project import opened
+from clew.constraints import AnswerRecord, Answers, key_of, read_answers
+
+if TYPE_CHECKING:
+    from clew import Session
+
+# Rows that are named before the rest is only counted.
+_MOST_NAMED = 3
+
+
+class _Rows(Mapping[Any, Mapping[str, Any]]):
+    """The rows of a session by id; made when they are asked for, as only some tools keep whole records."""
+
+    def __init__(self, session: Session) -> None:
+        self._session, self._ids = session, session.ids
+
+    def __getitem__(self, row: Any) -> Mapping[str, Any]:
+        return self._session.row(row)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+
+def run(
+    project: str, file: Path, tool: str | None, name: str | None, data: str | None, annotator: str, as_json: bool
+) -> None:
+    """Read the file, take in what is about rows of the project, and tell what became of the rest."""
+    with opened(project, name, data) as session:
+        with progress(f"reading {file.name}"):
+            answers = read_answers(file, format=tool, table=_Rows(session))
+            usable, skipped = _sorted_out(session, answers)
+            before = len(session.conflicts())
+            taken = session.import_answers([asdict(one) for one in usable], annotator=annotator)
+            conflicts = len(session.conflicts()) - before
+    told = {
+        "file": str(file),
+        "format": answers.format,
+        "read": len(answers),
+        "answers": dict(Counter(one.answer for one in answers)),
+        "taken": taken,
+        "known": len(usable) - taken,
+        "skipped": skipped,
+        "unmatched": answers.unmatched or None,
+        "open": answers.n_open,
+        "conflicts": max(conflicts, 0),
+    }
+    if as_json:
+        _render.print_json(told)
+    else:
+        _tell(told, project)
+
+
+def _sorted_out(session: Session, answers: Answers) -> tuple[list[AnswerRecord], list[dict[str, Any]]]:
+    """Part the answers into those about two rows of the project and the others, each with the reason."""
+    rows = {key_of(row) for row in [*session.ids, *session.changes.missing]}
+    usable, skipped = [], []
+    for one in answers:
+        strange = [row for row in (one.id_1, one.id_2) if key_of(row) not in rows]
+        if strange:
+            why = "name a row that the project does not have"
+        elif key_of(one.id_1) == key_of(one.id_2):
+            why, strange = "pair a row with itself", [one.id_1]
+        else:
+            usable.append(one)
+            continue
+        skipped.append({"id_1": one.id_1, "id_2": one.id_2, "answer": one.answer, "why": why, "rows": strange})
+    return usable, skipped
+
+
+def _tell(told: dict[str, Any], project: str) -> None:
+    console = _render.console()
+    said = ", ".join(f"{told['answers'].get(word, 0):,} {word}" for word in ("same", "different", "unsure"))
+    heading = f"{_render.counted(told['read'], 'answer')} read from {told['file']} ({told['format']})"
+    console.print(Text.assemble((heading, "bold"), f": {said}"))
+    lines: list[tuple[str, str | Text]] = [("taken in", f"{told['taken']:,}")]
+    if told["known"]:
+        lines.append(("known", f"{told['known']:,} were there already"))
+    for why, count in Counter(one["why"] for one in told["skipped"]).items():
+        rows = dict.fromkeys(shown(row) for one in told["skipped"] if one["why"] == why for row in one["rows"])
+        named = ", ".join(list(rows)[:_MOST_NAMED]) + (", ..." if len(rows) > _MOST_NAMED else "")
+        lines.append(("skipped", Text(f"{count:,} {why}: {named}", "yellow")))
+    if told["unmatched"]:
+        lines.append(("skipped", Text(told["unmatched"], "yellow")))
+    if told["open"]:
+        lines.append(("open", f"{_render.counted(told['open'], 'question')} without an answer passed over"))
+    if told["conflicts"]:
+        waits = _render.counted(told["conflicts"], "conflict")
+        lines.append(("conflicts", Text(f"{waits} with other answers, kept out of use: clew review {project}", "yellow")))
+    console.print(_render.facts(lines))

@@ -1,0 +1,67 @@
+"""`clew review`: what contradicts what, and which answers deserve a second look."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from rich.table import Table
+from rich.text import Text
+
+from clew.cli import _render
+from clew.cli._cards import shown
+from clew.cli._conflict import chain_table
+from clew.cli._progress import progress
+from clew.cli._project import opened
+from clew.cli._words import conflict_heading
+
+
+def run(project: str, most: int, name: str | None, data: str | None, as_json: bool) -> None:
+    """List the conflicts, then the suspicious answers, the worst first."""
+    with opened(project, name, data) as session:
+        with progress(f"reviewing {session.name}"):
+            session.labels()
+            conflicts, items = session.conflicts(), session.review()
+    if as_json:
+        _render.print_json(
+            {"conflicts": [asdict(one) for one in conflicts], "answers": [asdict(item) for item in items]}
+        )
+        return
+    console = _render.console()
+    if not conflicts and not items:
+        console.print("Nothing looks wrong.", style="bold green")
+        return
+    for conflict in conflicts[:most]:
+        console.print(Text(f"{conflict.id}  {conflict_heading(conflict)}", "bold red"))
+        console.print(chain_table(conflict, numbered=False))
+        console.print(
+            Text(f"clew correct {project} resolve {conflict.id} change ANSWER | soft | unsure", "dim"), soft_wrap=True
+        )
+        console.print()
+    if len(conflicts) > most:
+        console.print(f"and {_render.counted(len(conflicts) - most, 'more conflict')}.")
+    if items:
+        console.print(_table(items[:most]))
+        console.print(Text(f"To change one: clew correct {project} answer NUMBER same | different | unsure", "dim"))
+    if len(items) > most:
+        console.print(f"and {_render.counted(len(items) - most, 'more answer')}; -n {len(items)} shows all.")
+
+
+def _table(items: list) -> Table:  # type: ignore[type-arg]
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
+    table.add_column("answer", justify="right", no_wrap=True)
+    table.add_column("rows", overflow="fold")
+    table.add_column("said", no_wrap=True)
+    table.add_column("suspicion", justify="right", no_wrap=True)
+    table.add_column("why", overflow="fold")
+    for item in items:
+        why = " ".join(item.reasons)
+        if item.likely != item.answer:
+            why += f" Likely: {item.likely}."
+        table.add_row(
+            str(item.answer_id),
+            Text(f"{shown(item.left)} – {shown(item.right)}"),
+            f"{item.answer}",
+            f"{item.suspicion:.0%}",
+            Text(f"{why} ({item.annotator}, {item.time[:10]})"),
+        )
+    return table

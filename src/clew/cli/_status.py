@@ -1,0 +1,104 @@
+"""`clew status`: where a project stands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from clew.cli import _render
+from clew.cli._project import opened, place_of, shown_place
+
+if TYPE_CHECKING:
+    from clew import Session
+
+
+def run(project: str, name: str | None, data: str | None, as_json: bool) -> None:
+    """Tell the answers, the clusters, what waits, and whether it is time to stop."""
+    with opened(project, name, data) as session:
+        told = status(session, shown_place(place_of(project)))
+    if as_json:
+        _render.print_json(told)
+    else:
+        _tell(told, project)
+
+
+def status(session: Session, place: str) -> dict[str, Any]:
+    """Collect what `--json` prints and the terminal shows; nothing is fitted or written."""
+    answers = session.answers()
+    agreement = session.agreement()
+    return {
+        "project": session.name,
+        "place": place,
+        "data_changed": str(session.changes) if session.changes else None,
+        "settings": session.settings,
+        "answers": dict(Counter(record.answer for record in answers)),
+        "people": [asdict(person) for person in agreement.people],
+        "kappa": [
+            {"between": list(people), "kappa": None if kappa is None else round(kappa, 4)}
+            for people, kappa in agreement.kappa.items()
+        ],
+        "progress": asdict(session.progress()),
+        "clusters": [asdict(cluster) for cluster in session.clusters(refit=False)],
+    }
+
+
+def _tell(told: dict[str, Any], project: str) -> None:
+    console = _render.console()
+    now, settings = told["progress"], told["settings"]
+    console.print(Text.assemble((told["project"], "bold"), f" in {told['place']}"))
+    lines: list[tuple[str, str | Text]] = [
+        ("rows", f"{now['n_rows']:,}"),
+        ("answers", _answers(told["answers"], now)),
+        ("groups", f"{now['groups']:,} known to differ"),
+        ("asked by", f"{now['strategy']}{_given(settings)}"),
+    ]
+    if now["seconds"] is not None:
+        lines.append(("time", f"{now['seconds']:.1f} s for an answer (median)"))
+    if len(told["people"]) > 1:
+        lines.append(("people", _people(told)))
+    if now["pending"]:
+        lines.append(("waiting", _render.counted(now["pending"], "question")))
+    if now["conflicts"]:
+        waits = _render.counted(now["conflicts"], "conflict")
+        lines.append(("conflicts", Text(f"{waits} to be resolved: clew review {project}", "yellow")))
+    lines += [("note", Text(note, "yellow")) for note in now["notes"]]
+    lines.append(("next", Text(now["reason"], "green" if now["can_stop"] else "")))
+    console.print(_render.facts(lines))
+    console.print()
+    _tell_clusters(told, project)
+
+
+def _tell_clusters(told: dict[str, Any], project: str) -> None:
+    console = _render.console()
+    clusters = told["clusters"]
+    if not clusters:
+        console.print(f"There are no clusters yet: clew export {project} makes them.", style="dim", markup=False)
+        return
+    names = [_render.cluster_name(cluster["id"], cluster["name"]) for cluster in clusters]
+    console.print(_render.sizes_table(names, [cluster["size"] for cluster in clusters]))
+    if told["progress"]["stale"]:
+        sentence = f"Something was said since these clusters were made: clew export {project} makes them anew."
+        console.print(Text(sentence, "dim"))
+
+
+def _answers(answers: dict[str, int], now: dict[str, Any]) -> str:
+    parts = [f"{answers.get(word, 0):,} {word}" for word in ("same", "different", "unsure")]
+    return f"{now['answered']:,}: {', '.join(parts)}; {now['implied']:,} more implied"
+
+
+def _given(settings: dict[str, Any]) -> str:
+    k = settings["n_clusters"]
+    return "" if k is None else f", for {_render.counted(k, 'cluster')}"
+
+
+def _people(told: dict[str, Any]) -> str:
+    parts = [f"{person['annotator']} {person['answered']:,}" for person in told["people"]]
+    parts += [
+        f"kappa of {' and '.join(one['between'])} {one['kappa']:.2f}"
+        for one in told["kappa"]
+        if one["kappa"] is not None
+    ]
+    return ", ".join(parts)
