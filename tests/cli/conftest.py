@@ -1,4 +1,4 @@
-"""Run the command in this process, in a directory of its own."""
+"""Run the command in this process, in a directory of its own; projects need the extra app."""
 
 import pytest
 from typer.testing import CliRunner
@@ -13,8 +13,8 @@ def clew(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.delenv("CLEW_DEBUG", raising=False)
 
-    def type_in(*words):
-        return CliRunner().invoke(app, [str(word) for word in words], prog_name="clew")
+    def type_in(*words, keys=None):
+        return CliRunner().invoke(app, [str(word) for word in words], prog_name="clew", input=keys)
 
     return type_in
 

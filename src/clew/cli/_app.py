@@ -343,9 +343,7 @@ Data = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Where the data is now.", show_default="where it was when the project began"),
 ]
-Annotator = Annotated[
-    str, typer.Option(metavar="NAME", envvar="CLEW_ANNOTATOR", help="Who says it.", show_envvar=True)
-]
+Annotator = Annotated[str, typer.Option(metavar="NAME", envvar="CLEW_ANNOTATOR", help="Who says it.", show_envvar=True)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -354,9 +352,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 def ask(
     data: Annotated[
         str,
-        typer.Argument(
-            metavar="DATA", help="A csv, tsv, jsonl, parquet, npy or npz file, or a project to go on with."
-        ),
+        typer.Argument(metavar="DATA", help="A csv, tsv, jsonl, parquet, npy or npz file, or a project to go on with."),
     ],
     n_clusters: Annotated[
         int | None, typer.Option("-k", "--n-clusters", help="Number of clusters, if known.", show_default=False)
@@ -454,7 +450,9 @@ def export(
     ] = Exported.LABELS,
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="FILE", help="csv, tsv, jsonl or parquet.", show_default="csv to stdout"),
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="csv, tsv, jsonl or parquet.", show_default="csv to stdout"
+        ),
     ] = None,
     name: Name = None,
     data: Data = None,

@@ -221,7 +221,15 @@ class Sitting:
         first = [("S", "same"), ("D", "different")]
         if question.kind == "which":
             first = [(f"1–{len(question.candidates)}", "that one"), ("D", "none")]
-        said = [*first, ("Space", "unsure"), ("Z", "undo"), ("F", "flag"), ("C", "comment"), ("?", "help"), ("Q", "quit")]
+        said = [
+            *first,
+            ("Space", "unsure"),
+            ("Z", "undo"),
+            ("F", "flag"),
+            ("C", "comment"),
+            ("?", "help"),
+            ("Q", "quit"),
+        ]
         line = Table.grid(padding=(0, 2))
         line.add_row(*(Text.assemble((key, "bold"), " ", (word, "dim")) for key, word in said))
         return line
@@ -231,14 +239,16 @@ class Sitting:
         what = f"{_render.counted(now.n_rows, 'row')}, {_render.counted(now.answered, 'answer')} so far"
         self._console.print(Text.assemble((self._place, "bold"), f": {what}. Press ? for help."))
         if now.conflicts:
-            sentence = f"{_render.counted(now.conflicts, 'contradiction waits', 'contradictions wait')} to be resolved: "
+            sentence = (
+                f"{_render.counted(now.conflicts, 'contradiction waits', 'contradictions wait')} to be resolved: "
+            )
             self._console.print(Text(f"{sentence}clew review {self._place}", "yellow"))
 
     def _progress(self) -> None:
         now = self._session.progress()
         parts = [f"{now.answered:,} answered", f"{now.implied:,} implied", _render.counted(now.groups, "group")]
         if now.seconds is not None:
-            parts.append(f"{now.seconds:.1f} s each")
+            parts.append(f"median {now.seconds:.1f} s")
         self._console.print(Text(" · ".join(parts), "dim"))
         if now.can_stop and not self._told_to_stop:
             self._console.print(Text(now.reason, "bold green"))

@@ -23,7 +23,7 @@ MOST_NUMBERS = 6
 # Characters of a row where many are listed.
 _LINE = 240
 # Of two texts that share fewer words every word is different; marks would only be noise.
-_LEAST_SHARED = 0.25
+_LEAST_SHARED = 0.4
 
 # Signs that turn the direction of the text after them, beyond the end of a value.
 _BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -74,6 +74,7 @@ def pair_card(names: Sequence[Any], rows: Sequence[Mapping[str, Any]], console: 
             table.add_row("", Text(shown(field), "dim"), *(Text(text, "dim") for text in texts))
         else:
             left, right = marked(*texts, plain=console.color_system is None)
+            right.append(_difference(*(row.get(field) for row in rows)), "dim")
             table.add_row("≠", Text(shown(field)), left, right)
     if hidden:
         table.caption = Text(f"{_render.counted(len(hidden), 'field')} are equal; V shows them", "dim")
@@ -91,6 +92,12 @@ def _fields(names: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> list[str
 def _same(rows: Sequence[Mapping[str, Any]], field: str) -> bool:
     first, second = (row.get(field) for row in rows)
     return first == second
+
+
+def _difference(left: Any, right: Any) -> str:
+    """How much more the right one of two numbers is."""
+    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in (left, right)]
+    return f"  ({right - left:+.4g})" if all(numbers) else ""
 
 
 def marked(left: str, right: str, *, plain: bool) -> tuple[Text, Text]:

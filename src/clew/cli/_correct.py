@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from clew.cli import _exits, _render
@@ -44,11 +43,10 @@ def run(
 ) -> None:  # fmt: skip
     """Do one correction, or with `preview` only say what it would change."""
     _check_usage(kind, words, rows=rows, preview=preview)
-    with opened(project, name, data) as session:
-        with progress(f"clusters of {session.name}"):
-            if kind in _CLUSTER_KINDS:
-                session.labels()
-            told = _DO[kind](session, Words(kind, words, annotator, rows, preview))
+    with opened(project, name, data) as session, progress(f"clusters of {session.name}"):
+        if kind in _CLUSTER_KINDS:
+            session.labels()
+        told = _DO[kind](session, Words(kind, words, annotator, rows, preview))
     if as_json:
         _render.print_json({"kind": kind, "preview": preview} | told["json"])
     else:
@@ -92,7 +90,9 @@ def _check_usage(kind: str, words: Sequence[str], *, rows: bool, preview: bool) 
     if rows and kind != "never":
         raise ParameterError("--rows is about never: clew correct PROJECT never --rows ROW ROW.")
     if preview and kind not in _CLUSTER_KINDS[:-1]:
-        raise ParameterError(f"--preview is about {', '.join(_CLUSTER_KINDS[:-1])}; {kind} changes no cluster directly.")
+        raise ParameterError(
+            f"--preview is about {', '.join(_CLUSTER_KINDS[:-1])}; {kind} changes no cluster directly."
+        )
 
 
 def _arguments(session: Session, given: Words) -> dict[str, Any]:
@@ -111,11 +111,11 @@ def _arguments(session: Session, given: Words) -> dict[str, Any]:
 
 def _correct(session: Session, given: Words) -> dict[str, Any]:
     arguments = _arguments(session, given)
+    names = {cluster.id: cluster.name for cluster in session.clusters(refit=False)}
     if given.preview:
         done: Corrected = session.preview(given.kind, **arguments)
     else:
         done = getattr(session, given.kind)(**arguments, annotator=given.annotator)
-    names = {cluster.id: cluster.name for cluster in session.clusters(refit=False)}
     return {"json": asdict(done), "tell": lambda: _tell_corrected(done, given, names)}
 
 
@@ -190,16 +190,26 @@ def _tell_corrected(done: Corrected, given: Words, names: dict[int, str | None])
         end = "Nothing was recorded." if given.preview else "It is kept, and not used until it is resolved."
         console.print(Text(end, "yellow"))
         return
-    heading = f"{given.kind} would change" if given.preview else f"Correction {done.id}, {given.kind}, changes"
-    console.print(Text(f"{heading} {_render.counted(len(done.changed), 'row') if done.changed else 'no row'}.", "bold"))
-    if given.kind == "never" and not given.preview:
-        console.print("They are never joined from now on.")
-    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
-    for heading in ("row", "from", "to"):
-        table.add_column(heading, overflow="fold")
-    for row, (before, after) in list(done.changed.items())[:MOST_ROWS]:
-        table.add_row(Text(shown(row)), *(Text(_render.cluster_name(one, names.get(one))) for one in (before, after)))
-    if done.changed:
-        console.print(table)
-    if len(done.changed) > MOST_ROWS:
-        console.print(f"and {_render.counted(len(done.changed) - MOST_ROWS, 'more row')}.")
+    count = _render.counted(len(done.changed), "row") if done.changed else "no row"
+    heading = (
+        f"{given.kind} would change {count}"
+        if given.preview
+        else f"Correction {done.id}: {given.kind}, {count} changed"
+    )
+    console.print(Text(f"{heading}.", "bold"))
+    if given.kind == "never":
+        console.print("They are never joined by any later fit.")
+    moves: dict[tuple[int, int], list[str]] = {}
+    for row, change in done.changed.items():
+        moves.setdefault(change, []).append(shown(row))
+    console.print(_render.facts([(_move(change, names), _named(rows)) for change, rows in moves.items()]))
+
+
+def _move(change: tuple[int, int], names: dict[int, str | None]) -> str:
+    before, after = (_render.cluster_name(cluster, names.get(cluster)) for cluster in change)
+    return f"{before} → {after}"
+
+
+def _named(rows: list[str]) -> str:
+    more = len(rows) - MOST_ROWS
+    return ", ".join(rows[:MOST_ROWS]) + (f" and {more:,} more" if more > 0 else "")

@@ -24,12 +24,11 @@ def run(project: str, what: str, output: str | None, name: str | None, data: str
         if path.exists() and Path(place_of(project)).exists() and path.samefile(place_of(project)):
             raise ParameterError(f"-o {path} would overwrite the project. Choose another name.")
         check_writable(path)
-    with opened(project, name, data) as session:
-        with progress(f"clusters of {session.name}"):
-            if path is None:
-                text = _as_csv(session, what)
-            else:
-                session.export(what, path)
+    with opened(project, name, data) as session, progress(f"clusters of {session.name}"):
+        if path is None:
+            text = _as_csv(session, what)
+        else:
+            session.export(what, path)
     if path is None:
         sys.stdout.write(text)
     else:

@@ -43,13 +43,12 @@ def run(
     project: str, file: Path, tool: str | None, name: str | None, data: str | None, annotator: str, as_json: bool
 ) -> None:
     """Read the file, take in what is about rows of the project, and tell what became of the rest."""
-    with opened(project, name, data) as session:
-        with progress(f"reading {file.name}"):
-            answers = read_answers(file, format=tool, table=_Rows(session))
-            usable, skipped = _sorted_out(session, answers)
-            before = len(session.conflicts())
-            taken = session.import_answers([asdict(one) for one in usable], annotator=annotator)
-            conflicts = len(session.conflicts()) - before
+    with opened(project, name, data) as session, progress(f"reading {file.name}"):
+        answers = read_answers(file, format=tool, table=_Rows(session))
+        usable, skipped = _sorted_out(session, answers)
+        before = len(session.conflicts())
+        taken = session.import_answers([asdict(one) for one in usable], annotator=annotator)
+        conflicts = len(session.conflicts()) - before
     told = {
         "file": str(file),
         "format": answers.format,
@@ -103,5 +102,7 @@ def _tell(told: dict[str, Any], project: str) -> None:
         lines.append(("open", f"{_render.counted(told['open'], 'question')} without an answer passed over"))
     if told["conflicts"]:
         waits = _render.counted(told["conflicts"], "conflict")
-        lines.append(("conflicts", Text(f"{waits} with other answers, kept out of use: clew review {project}", "yellow")))
+        lines.append(
+            ("conflicts", Text(f"{waits} with other answers, kept out of use: clew review {project}", "yellow"))
+        )
     console.print(_render.facts(lines))

@@ -35,13 +35,18 @@ def run(name: str | None) -> None:
 
 def find_method(name: str) -> Any:
     """Give the estimator class of a method name, however it is hyphenated (cop-kmeans, COPKMeans)."""
+    return by_method_name()[method_name(name)]
+
+
+def method_name(name: str) -> str:
+    """Give the name of a method as it is listed, however it is hyphenated."""
     methods = by_method_name()
     name = next((known for known in methods if _plain(known) == _plain(name)), name)
     if name not in methods:
         close = difflib.get_close_matches(name, methods, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
         raise ParameterError(f'There is no method "{name}".{hint} There are {", ".join(sorted(methods))}.')
-    return methods[name]
+    return name
 
 
 def _plain(name: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.cli import _exits
+from clew.cli._methods import method_name
 from clew.cli._progress import progress
 from clew.exceptions import FileError, ParameterError
 
@@ -46,8 +47,9 @@ class Request:
     def settings(self) -> dict[str, Any]:
         """Give the settings that were named."""
         columns = None if self.columns is None else [name.strip() for name in self.columns.split(",") if name.strip()]
-        names = ("id_column", "scale", "n_clusters", "method", "strategy", "metric", "overlap", "random_state")
-        found = {"columns": columns} | {name: getattr(self, name) for name in names}
+        method = None if self.method is None else method_name(self.method)
+        names = ("id_column", "scale", "n_clusters", "strategy", "metric", "overlap", "random_state")
+        found = {"columns": columns, "method": method} | {name: getattr(self, name) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 
 
@@ -65,9 +67,7 @@ def place_of(word: str) -> str:
 
 
 @contextmanager
-def opened(
-    word: str, name: str | None = None, data: str | None = None, *, tell: bool = True
-) -> Iterator[Session]:
+def opened(word: str, name: str | None = None, data: str | None = None, *, tell: bool = True) -> Iterator[Session]:
     """Open the project of a `PROJECT` argument, and say (unless told not to) if its data has changed."""
     place = place_of(word)
     if "://" not in place and not Path(place).exists():

@@ -17,10 +17,9 @@ from clew.cli._words import conflict_heading
 
 def run(project: str, most: int, name: str | None, data: str | None, as_json: bool) -> None:
     """List the conflicts, then the suspicious answers, the worst first."""
-    with opened(project, name, data) as session:
-        with progress(f"reviewing {session.name}"):
-            session.labels()
-            conflicts, items = session.conflicts(), session.review()
+    with opened(project, name, data) as session, progress(f"reviewing {session.name}"):
+        session.labels()
+        conflicts, items = session.conflicts(), session.review()
     if as_json:
         _render.print_json(
             {"conflicts": [asdict(one) for one in conflicts], "answers": [asdict(item) for item in items]}

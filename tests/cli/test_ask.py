@@ -1,0 +1,411 @@
+"""`clew ask`: every key, resume, undo, conflicts, and a real terminal."""
+
+import json
+import os
+import pty
+import re
+import select
+import sys
+
+import pytest
+
+from clew import Session
+from clew.active import DenseMinMax
+from clew.cli import _ask
+
+pytest.importorskip("sqlalchemy", reason="needs the extra app")
+
+GROUPS = {name: group for group in ("abcd", "efgh", "ijkl") for name in group}
+
+
+def same(left, right):
+    return GROUPS[left] == GROUPS[right]
+
+
+@pytest.fixture
+def ask(clew, blobs):
+    def type_in(keys, *words):
+        return clew("ask", "data.csv", "--id", "name", *words, keys=keys)
+
+    return type_in
+
+
+@pytest.fixture
+def project(blobs):
+    path = blobs / "data.clew"
+    with Session.create(path, blobs / "data.csv", id_column="name", n_clusters=3) as session:
+        yield session
+
+
+class Keys:
+    """Keys that are computed when they are pressed."""
+
+    is_live = True
+
+    def __init__(self, press, text=None):
+        self._press, self._text = press, text
+
+    def key(self):
+        return self._press()
+
+    def line(self):
+        return self._text
+
+
+def sit(session, press, **options):
+    _ask.Sitting(session, Keys(press, **options), "me", "data.clew").run()
+
+
+def answers(path="data.clew"):
+    with Session.open(path) as session:
+        return [(record.left, record.right, record.answer) for record in session.answers()]
+
+
+def test_answers_are_recorded_and_the_project_is_beside_the_data(ask):
+    result = ask("s\nd\nu\n", "-k", 3)
+    assert result.exit_code == 0, result.output
+    assert [answer for _, _, answer in answers()] == ["same", "different", "unsure"]
+    assert "3 answers this time, 3 in all; every one is safe in data.clew." in result.stdout
+
+
+@pytest.mark.parametrize(
+    "words, wanted",
+    [
+        ("y\nn\n \n", ["same", "different", "unsure"]),
+        ("same\nDifferent\nunsure\n", ["same", "different", "unsure"]),
+        ("S\n\n\nyes\nNO\n", ["same", "same", "different"]),
+        ("s\nquit\nd\n", ["same"]),
+        ("perhaps\nd\n", ["different"]),
+    ],
+)
+def test_words_and_letters(ask, words, wanted):
+    result = ask(words)
+    assert result.exit_code == 0, result.output
+    assert [answer for _, _, answer in answers()] == wanted
+    assert ("Press S, D or Space; ? for help." in result.stdout) == ("perhaps" in words)
+
+
+def test_running_it_again_goes_on_with_the_open_question(ask):
+    first = ask("d\n").stdout
+    again = ask("d\n").stdout
+    shown = first.split("Are these two the same?")
+    assert again.split("Are these two the same?")[1].splitlines()[1] == shown[-1].splitlines()[1]
+    assert "data.clew: 12 rows, 1 answer so far." in again
+    assert len(answers()) == 2
+
+
+def test_undo_brings_the_question_back_and_goes_further_each_time(ask):
+    result = ask("s\nd\nz\nz\nd\ns\nq\n", "-k", 3)
+    said = answers()
+    assert [answer for _, _, answer in said] == ["different", "same"]
+    assert result.stdout.count("Taken back: answer") == 2
+    asked = [line.split() for line in result.stdout.splitlines() if re.fullmatch(r" +[a-l] +[a-l] *", line)]
+    assert asked[3] == asked[1] and asked[4] == asked[0]
+
+
+def test_undo_with_nothing_said_says_so(ask):
+    assert "There is nothing to take back." in ask("z\n").stdout
+
+
+def test_flag_and_comment_go_with_the_answer(ask):
+    result = ask("f\nc odd spelling\ns\nc\nsecond thoughts\nf\nf\nd\n")
+    assert result.stdout.count("Flagged for a second look.") == 2
+    with Session.open("data.clew") as session:
+        first, second = session.answers()
+    assert (first.flag, first.comment, first.seconds) == (True, "odd spelling", None)
+    assert (second.flag, second.comment) == (False, "second thoughts")
+
+
+def test_help_lists_the_keys_and_asks_on(ask):
+    result = ask("?\ns\n")
+    for words in ("Z, Backspace", "unsure: not asked again", "every answer is safe"):
+        assert words in result.stdout
+    assert len(answers()) == 1
+
+
+def test_asks_until_nothing_is_left_and_tells_what_follows(project):
+    def press():
+        (question,) = project.pending()
+        return "s" if same(question.left, question.right) else "d"
+
+    sit(project, press)
+    labels = project.labels()
+    assert all((labels[one] == labels[two]) == same(one, two) for one in GROUPS for two in GROUPS)
+    assert all(record.seconds is not None for record in project.answers())
+
+
+def test_what_follows_and_nothing_left_are_told(clew, project, blobs):
+    left = []
+    while (question := project.ask()) is not None:
+        left.append("s" if same(question.left, question.right) else "d")
+        project.tell(question, "same" if left[-1] == "s" else "different")
+    for _ in left:
+        project.undo()
+    result = clew("ask", "data.csv", keys="".join(f"{key}\n" for key in left))
+    assert "more answers follow from this one" in result.stdout
+    assert "Nothing is left to ask" in result.stdout
+
+
+def test_stop_after_so_many(ask):
+    assert ask("s\nd\nd\nd\n", "-n", 2).exit_code == 0
+    assert len(answers()) == 2
+
+
+def test_the_annotator_is_recorded(ask, monkeypatch):
+    ask("d\n", "--annotator", "ada")
+    monkeypatch.setenv("CLEW_ANNOTATOR", "bob")
+    ask("d\n")
+    with Session.open("data.clew") as session:
+        assert [record.annotator for record in session.answers()] == ["ada", "bob"]
+
+
+def test_which_questions_are_answered_by_number(clew, blobs):
+    strategy = DenseMinMax(ask="label")
+    with Session.create("data.clew", "data.csv", id_column="name", n_clusters=3, strategy=strategy) as session:
+        assert session.ask().kind == "which"
+    result = clew("ask", "data.clew", keys="9\ns\n1\nd\nu\nq\n")
+    assert result.exit_code == 0, result.output
+    assert "Which of these does it belong with?" in result.stdout
+    assert result.stdout.count("Press the number of a row or Space; ? for help.") == 2
+    with Session.open("data.clew") as session:
+        first, second, third = session.answers()
+        assert (first.kind, first.answer, first.right) == ("which", "same", first.candidates[0])
+        assert (second.answer, third.answer) == ("different", "unsure")
+
+
+def test_a_choice_of_more_than_nine_is_typed_to_enter(project):
+    digits = iter(["2", "enter", "x"])
+    sitting = _ask.Sitting(project, Keys(lambda: next(digits)), "me", "data.clew")
+    assert sitting._number("1", 12) == 12
+    assert sitting._number("1", 12) == 0
+    assert sitting._number("7", 9) == 7
+
+
+def test_cluster_questions_show_rows_of_both(clew, blobs):
+    result = clew("ask", "data.csv", "--id", "name", "-k", 3, "--strategy", "cluster-pairs", keys="d\nq\n")
+    assert result.exit_code == 0, result.output
+    assert "Do these two clusters belong together?" in result.stdout
+    assert "one cluster, some of its rows" in result.stdout
+    with Session.open("data.clew") as session:
+        assert session.answers()[0].kind == "clusters"
+
+
+def contradicted(session, keys):
+    """Somebody decides the question on the screen the other way before it is answered."""
+    keys = iter(keys)
+
+    def press():
+        key = next(keys, "q")
+        if key == "against":
+            (question,) = session.pending()
+            other = next(name for name in GROUPS if name not in (question.left, question.right))
+            said = [(question.left, other, "same"), (other, question.right, "same")]
+            session.import_answers(said, annotator="ada")
+            return "d"
+        return key
+
+    return press
+
+
+@pytest.mark.parametrize(
+    "choice, left, told",
+    [
+        ("1", 0, "Resolved."),
+        ("p", 0, "Resolved."),
+        ("space", 0, "Resolved."),
+        ("l", 1, "Left for later"),
+        (None, 1, "Left for later"),
+    ],
+)
+def test_a_conflict_is_a_dialogue(project, capsys, choice, left, told):
+    sit(project, contradicted(project, ["against", "9", choice]))
+    text = capsys.readouterr().out
+    assert "contradicts what is known:" in text
+    assert "Press a number, P, Space or L." in text
+    assert told in text
+    assert len(project.conflicts()) == left
+    if choice == "space":
+        assert project.answers()[-1].answer == "unsure"
+
+
+def test_conflicts_that_wait_are_mentioned_at_the_start(project, clew):
+    sit(project, contradicted(project, ["against", "l"]))
+    assert "1 contradiction waits to be resolved: clew review data.clew" in clew("ask", "data.csv", keys="").stdout
+
+
+def test_a_question_that_was_decided_meanwhile_is_not_asked(clew, project):
+    question = project.ask()
+    project.import_answers([(question.left, question.right, "same")])
+    result = clew("ask", "data.csv", keys="q\n")
+    with Session.open("data.clew") as session:
+        pair = {question.left, question.right}
+        assert [one for one in session.pending() if {one.left, one.right} == pair] == session.pending()[:1]
+    assert "answer so far" in result.stdout
+
+
+def test_the_same_question_answered_elsewhere_is_no_loss(project, capsys):
+    def press():
+        waiting = project.pending()
+        if not waiting or project.answers():
+            return "q"
+        project.tell(waiting[0], "same")
+        return "d"
+
+    sit(project, press)
+    assert "was answered 'same'" in capsys.readouterr().out
+    assert [record.answer for record in project.answers()] == ["same"]
+
+
+def test_settings_that_can_change_do(ask, clew):
+    ask("d\n", "-k", 3)
+    result = ask("d\n", "-k", 4, "--strategy", "min-max")
+    assert "changed: n_clusters is now 4, strategy is now min-max" in result.stderr
+    with Session.open("data.clew") as session:
+        assert session.settings["n_clusters"] == 4
+    assert "changed" not in ask("d\n", "-k", 4).stderr
+
+
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        (("--columns", "x"), "--columns: this project began with none, which cannot change."),
+        (("--scale", "none"), "--scale: this project began with auto, which cannot change."),
+        (("--strategy", "wild"), "strategy='wild': expected one of"),
+        (("--method", "wild"), 'There is no method "wild"'),
+        (("-k", "99"), "n_clusters=99"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(ask, words, sentence):
+    ask("d\n")
+    result = ask("d\n", *words)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert len(answers()) == 1
+
+
+def test_methods_are_found_however_they_are_written(ask):
+    assert ask("d\n", "--method", "PCKMeans").exit_code == 0
+    with Session.open("data.clew") as session:
+        assert session.settings["method"] == "pck-means"
+
+
+def test_answers_known_beforehand(ask):
+    assert ask("", "-c", "answers.csv").exit_code == 0
+    with Session.open("data.clew") as session:
+        assert len(session.constraints.must_link) == 2
+    assert "clew import PROJECT FILE" in ask("", "-c", "answers.csv").stderr
+
+
+def test_changed_data_is_told(ask, blobs):
+    ask("d\n")
+    with open(blobs / "data.csv", "a") as stream:
+        stream.write("new,5,5\n")
+    assert (
+        "note: The data has changed: 1 row is new (new). To take in the new rows: clew add data.clew." in ask("").stderr
+    )
+
+
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        (("missing.csv",), "missing.csv"),
+        (("missing.clew",), "There is no project missing.clew. Begin one with its data: clew ask DATA."),
+        (("data.csv", "--id", "colour"), 'no column "colour"'),
+        (("data.csv", "--project", "answers.csv"), "answers.csv is no clew project"),
+        (("data.csv", "--project", "no/where.clew"), "does not exist"),
+        (("data.csv", "--annotator", ""), "annotator=''"),
+    ],
+)
+def test_bad_input_is_exit_2(clew, blobs, words, sentence):
+    result = clew("ask", *words, keys="d\n")
+    assert result.exit_code == 2
+    assert sentence in result.stderr.replace("\n", " ")
+    assert "Traceback" not in result.stderr
+
+
+def test_a_failing_fit_is_told(project):
+    fits = _ask.Fits(project, wait=True)
+
+    class Plan:
+        def run(self):
+            raise MemoryError("too many rows")
+
+    project.plan_fit = Plan
+    with pytest.raises(MemoryError, match="too many rows"):
+        fits.refresh()
+
+
+class Pty:
+    """The real command on a terminal of its own."""
+
+    def __init__(self, folder, *words):
+        self.process, self._file = pty.fork()
+        if self.process == 0:  # pragma: no cover
+            os.chdir(folder)
+            os.environ.update(COLUMNS="80", TERM="xterm-256color")
+            code = "from clew.cli import main; main()"
+            os.execv(sys.executable, [sys.executable, "-c", code, *words])
+        self.text = ""
+
+    def wait_for(self, words):
+        """Read on until the words appear; what was read before does not count."""
+        start = len(self.text)
+        while words not in self.text[start:]:
+            assert select.select([self._file], [], [], 60)[0], f"waited for {words!r}, got {self.text!r}"
+            try:
+                found = os.read(self._file, 65536)
+            except OSError:
+                found = b""
+            assert found, f"ended before {words!r}: {self.text!r}"
+            self.text += found.decode()
+
+    def press(self, keys):
+        os.write(self._file, keys.encode())
+
+    def end(self):
+        code = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
+        os.close(self._file)
+        return code
+
+
+def test_single_keys_on_a_real_terminal(blobs):
+    terminal = Pty(blobs, "ask", "data.csv", "--id", "name", "-k", "3")
+    terminal.wait_for("quit")
+    for key in ("d", "\x1b[C", "u", "\x7f", " "):
+        terminal.press(key)
+        terminal.wait_for("quit")
+    terminal.press("c")
+    terminal.wait_for("Comment (Enter ends it)")
+    terminal.press("schöx\x7fn\r")
+    terminal.wait_for("Comment: schön")
+    terminal.press("\x1b[Dq")
+    terminal.wait_for("every one is safe")
+    assert terminal.end() == 0
+    assert "\x1b[" in terminal.text
+    with Session.open(blobs / "data.clew") as session:
+        records = session.answers()
+    assert [record.answer for record in records] == ["different", "same", "unsure", "different"]
+    assert records[-1].comment == "schön"
+    assert all(record.seconds is not None for record in records)
+
+
+def test_ctrl_c_loses_nothing_and_leaves_the_terminal_as_it_was(blobs):
+    terminal = Pty(blobs, "ask", "data.csv", "--id", "name")
+    terminal.wait_for("quit")
+    terminal.press("d")
+    terminal.wait_for("quit")
+    terminal.press("\x03")
+    terminal.wait_for("every answer is safe in data.clew")
+    assert terminal.end() == 130
+    assert "Traceback" not in terminal.text
+    assert [answer for *_, answer in answers(blobs / "data.clew")] == ["different"]
+
+
+def test_piped_output_has_no_colours(ask):
+    assert "\x1b" not in ask("d\n").stdout
+
+
+def test_status_counts_what_was_asked(ask, clew):
+    ask("d\ns\n")
+    told = json.loads(clew("status", "data.csv", "--json").stdout)
+    assert told["answers"] == {"different": 1, "same": 1}

@@ -1,0 +1,100 @@
+"""Rows side by side: what differs is marked, and data cannot steer the terminal."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from clew.cli import _cards
+
+
+def printed(card, width=80, **options):
+    console = Console(width=width, record=True, file=io.StringIO(), **options)
+    console.print(card)
+    return console.export_text()
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (None, "–"),
+        ("", "–"),
+        (3, "3"),
+        (0.1 + 0.2, "0.3"),
+        ("  a\tb ", "a b"),
+        ("a\nb", "a\nb"),
+        ("\x1b[31mred\x07", "�[31mred�"),
+        ("safe\u202etxt.exe", "safe�txt.exe"),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ([1.0, 2.5], "1, 2.5"),
+        (list(range(8)), "0, 1, 2, 3, 4, 5 and 2 more numbers"),
+    ],
+)
+def test_values_are_safe_on_a_terminal(value, text):
+    assert _cards.shown(value) == text
+
+
+def test_long_text_is_cut_and_says_so():
+    assert _cards.shown("x" * 1600, 1500) == "x" * 1500 + " … (100 more characters; V shows them)"
+
+
+def test_words_that_differ_get_one_mark_for_neighbours():
+    left, right = _cards.marked("The printer is very slow, today.", "the printer is broken today", plain=True)
+    assert left.plain == "The printer is *very slow,* today."
+    assert right.plain == "the printer is *broken* today"
+
+
+def test_words_are_not_marked_where_nearly_all_differ():
+    texts = ("Toner is empty on floor 5", "VPN was slow since Monday or so")
+    assert tuple(text.plain for text in _cards.marked(*texts, plain=True)) == texts
+
+
+def test_marks_are_styles_where_there_are_styles():
+    left, _ = _cards.marked("a b c d", "a b c e", plain=False)
+    assert left.plain == "a b c d"
+    assert [left.plain[span.start : span.end] for span in left.spans] == ["d"]
+
+
+def card(left, right, **options):
+    console = Console(width=80, file=io.StringIO())
+    names = [left.get("id", 0), right.get("id", 1)]
+    return printed(_cards.pair_card(names, [left, right], console, **({"full": False} | options)))
+
+
+def test_a_pair_has_a_line_per_field_and_marks_those_that_differ():
+    told = card(
+        {"id": "a", "text": "red car", "team": "x", "size": 1.5}, {"id": "b", "text": "red bus", "team": "x", "size": 4}
+    )
+    lines = [line.split() for line in told.splitlines()]
+    assert lines == [
+        ["a", "b"],
+        ["≠", "text", "red", "*car*", "red", "*bus*"],
+        ["team", "x", "x"],
+        ["≠", "size", "1.5", "4", "(+2.5)"],
+    ]
+
+
+def test_many_equal_fields_are_counted_until_all_are_asked_for():
+    left = {f"field {place}": place for place in range(20)}
+    right = left | {"field 3": "other"}
+    told = card(left, right)
+    assert "field 3" in told and "field 4" not in told
+    assert "19 fields are equal; V shows them" in told
+    assert "field 4" in card(left, right, full=True)
+
+
+def test_markup_in_the_data_is_text():
+    assert "[bold]x[/bold]" in card({"a": "[bold]x[/bold]"}, {"a": "[/]"})
+
+
+def test_narrow_terminals_fold_long_values():
+    console = Console(width=30, file=io.StringIO())
+    rows = [{"text": "x" * 50}, {"text": "y" * 50}]
+    told = printed(_cards.pair_card([0, 1], rows, console, full=False), width=30)
+    assert max(map(len, told.splitlines())) <= 30
+    assert told.count("y") == 50
+
+
+def test_a_row_on_a_line_names_its_numbers_and_leaves_out_its_name():
+    assert _cards.summary("T-1", {"id": "T-1", "text": "red\ncar", "size": 2, "gap": None}) == "red car · size 2"
+    assert len(_cards.summary(0, {"text": "x" * 500})) < 250
