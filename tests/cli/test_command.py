@@ -13,7 +13,7 @@ from clew.cli import _exits, _progress
 from clew.cli._parameters import parse_value, split_arguments
 from clew.exceptions import ParameterError, WorkLimitError
 
-COMMANDS = ["cluster", "check", "methods", "demo"]
+COMMANDS = ["cluster", "check", "methods", "demo", "ask", "export", "import", "status", "correct", "add", "review"]
 
 
 def python(code, *arguments):
