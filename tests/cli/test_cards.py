@@ -34,8 +34,20 @@ def test_values_are_safe_on_a_terminal(value, text):
     assert _cards.shown(value) == text
 
 
-def test_long_text_is_cut_and_says_so():
-    assert _cards.shown("x" * 1600, 1500) == "x" * 1500 + " … (100 more characters; V shows them)"
+def test_long_texts_that_have_little_in_common_are_cut_and_say_so():
+    left, right = _cards.marked("x" * 700, "y" * 700, plain=True, most=600)
+    assert left.plain == "x" * 600 + " … (100 more characters; V shows them)"
+    assert right.plain == left.plain.replace("x", "y")
+
+
+def test_long_texts_that_are_alike_are_cut_to_their_differences():
+    words = [f"word{place}" for place in range(200)]
+    other = [*words[:100], "other", *words[101:]]
+    left, right = _cards.marked(" ".join(words), " ".join(other), plain=True, most=600)
+    around = ["word94 word95 word96 word97 word98 word99", "word101 word102 word103 word104 word105 word106 …"]
+    assert left.plain.split("*") == [f"… {around[0]} ", "word100", f" {around[1]} "]
+    assert right.plain == left.plain.replace("word100", "other")
+    assert "word50" in _cards.marked(" ".join(words), " ".join(other), plain=True)[0].plain
 
 
 def test_words_that_differ_get_one_mark_for_neighbours():

@@ -202,13 +202,22 @@ def test_status_in_words(clew, project):
     assert "data in data.clew" in text
     assert "answers 4: 2 same, 2 different, 0 unsure" in text
     assert "explore-consolidate, for 3 clusters" in text
-    assert text.count("━") > 3
+    assert "cluster rows typical row" in text
+    assert "0 4 a x 0 · y 0" in text
 
 
 def test_status_of_a_new_project_says_that_there_are_no_clusters(clew, blobs):
     with Session.create("data.clew", "data.csv", id_column="name"):
         pass
     assert "There are no clusters yet: clew export data.clew makes them." in clew("status", "data.clew").stdout
+
+
+def test_status_of_many_clusters_counts_the_small_ones(clew, blobs):
+    lines = [f"{place},{place * 100},0" for place in range(33)] + [f"{place},{place},0" for place in range(33, 66)]
+    (blobs / "many.csv").write_text("id,x,y\n" + "\n".join(lines) + "\n")
+    with Session.create("many.clew", "many.csv", id_column="id", n_clusters=32) as session:
+        session.fit()
+    assert "in 2 smaller clusters" in clew("status", "many.clew").stdout
 
 
 def test_status_as_json(clew, project):

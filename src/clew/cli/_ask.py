@@ -220,7 +220,8 @@ class Sitting:
     def _keys_line(self, question: Question) -> Table:
         first = [("S", "same"), ("D", "different")]
         if question.kind == "which":
-            first = [(f"1–{len(question.candidates)}", "that one"), ("D", "none")]
+            last = len(question.candidates)
+            first = [("1" if last == 1 else f"1–{last}", "that one"), ("D", "none")]
         said = [
             *first,
             ("Space", "unsure"),

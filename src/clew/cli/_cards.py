@@ -14,8 +14,10 @@ from rich.text import Text
 
 from clew.cli import _render
 
-# Characters of a text that are shown before the rest is only counted.
-MOST_CHARACTERS = 1500
+# Characters of a text that are shown before the rest is only counted: a screen of two columns.
+MOST_CHARACTERS = 600
+# Words around a difference that are shown where a long text is cut to its differences.
+_AROUND = 6
 # Equal fields that are shown before they are only named.
 MOST_EQUAL = 12
 # Numbers of a vector that are shown.
@@ -31,7 +33,7 @@ _BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _DIFFERS = "bold yellow"
 
 
-def shown(value: Any, most: int | None = None) -> str:
+def shown(value: Any) -> str:
     """Give a value as text that is safe on a terminal: what would steer it is shown as a sign."""
     if value is None or value == "":
         return "–"
@@ -41,10 +43,7 @@ def shown(value: Any, most: int | None = None) -> str:
         numbers = ", ".join(shown(one) for one in value[:MOST_NUMBERS])
         more = len(value) - MOST_NUMBERS
         return f"{numbers} and {_render.counted(more, 'more number')}" if more > 0 else numbers
-    text = "".join(map(_safe, str(value).strip()))
-    if most is not None and len(text) > most:
-        return f"{text[:most].rstrip()} … ({len(text) - most:,} more characters; V shows them)"
-    return text
+    return "".join(map(_safe, str(value).strip()))
 
 
 def _safe(one: str) -> str:
@@ -53,6 +52,12 @@ def _safe(one: str) -> str:
     if one.isspace():
         return " "
     return "�" if unicodedata.category(one) in ("Cc", "Cs") or one in _BIDI else one
+
+
+def _cut(text: str, most: int | None) -> str:
+    if most is None or len(text) <= most:
+        return text
+    return f"{text[:most].rstrip()} … ({len(text) - most:,} more characters; V shows them)"
 
 
 def pair_card(names: Sequence[Any], rows: Sequence[Mapping[str, Any]], console: Console, *, full: bool) -> Table:
@@ -69,11 +74,11 @@ def pair_card(names: Sequence[Any], rows: Sequence[Mapping[str, Any]], console: 
     for field in fields:
         if field in hidden:
             continue
-        texts = [shown(row.get(field), most) for row in rows]
+        texts = [shown(row.get(field)) for row in rows]
         if field in equal:
-            table.add_row("", Text(shown(field), "dim"), *(Text(text, "dim") for text in texts))
+            table.add_row("", Text(shown(field), "dim"), *(Text(_cut(text, most), "dim") for text in texts))
         else:
-            left, right = marked(*texts, plain=console.color_system is None)
+            left, right = marked(*texts, plain=console.color_system is None, most=most)
             right.append(_difference(*(row.get(field) for row in rows)), "dim")
             table.add_row("≠", Text(shown(field)), left, right)
     if hidden:
@@ -100,25 +105,36 @@ def _difference(left: Any, right: Any) -> str:
     return f"  ({right - left:+.4g})" if all(numbers) else ""
 
 
-def marked(left: str, right: str, *, plain: bool) -> tuple[Text, Text]:
-    """Mark the words that only one of two texts has: by style, or by asterisks where there are no styles."""
+def marked(left: str, right: str, *, plain: bool, most: int | None = None) -> tuple[Text, Text]:
+    """Mark the words that only one of two texts has: by style, or by asterisks where there are no styles.
+
+    Texts that are longer than `most` are cut to what is around these words.
+    """
     parts = [re.split(r"(\s+)", text) for text in (left, right)]
     words = [[word.casefold().strip(".,;:!?\"'()") for word in part[::2]] for part in parts]
     matcher = difflib.SequenceMatcher(None, words[0], words[1], autojunk=False)
     if min(map(len, words)) < 2 or matcher.ratio() < _LEAST_SHARED:
-        return Text(left), Text(right)
-    unique: tuple[set[int], set[int]] = (set(range(len(words[0]))), set(range(len(words[1]))))
+        return Text(_cut(left, most)), Text(_cut(right, most))
+    shared = [set[int](), set[int]()]
     for block in matcher.get_matching_blocks():
-        unique[0].difference_update(range(block.a, block.a + block.size))
-        unique[1].difference_update(range(block.b, block.b + block.size))
-    return _styled(parts[0], unique[0], plain), _styled(parts[1], unique[1], plain)
+        shared[0].update(range(block.a, block.a + block.size))
+        shared[1].update(range(block.b, block.b + block.size))
+    first, second = (
+        _styled(part, set(range(len(word))) - known, plain, cut=most is not None and len(text) > most)
+        for part, word, known, text in zip(parts, words, shared, (left, right), strict=True)
+    )
+    return first, second
 
 
-def _styled(parts: list[str], unique: set[int], plain: bool) -> Text:
+def _styled(parts: list[str], unique: set[int], plain: bool, *, cut: bool) -> Text:
     """Words and the spaces between them; neighbours that are marked share one mark."""
+    near = {place + step for place in unique for step in range(-_AROUND, _AROUND + 1)}
     text = Text()
     for place, part in enumerate(parts):
         word, is_space = place // 2, bool(place % 2)
+        if cut and word not in near:
+            text.append("" if text.plain.endswith("… ") else "… ")
+            continue
         inside = word in unique and (not is_space or word + 1 in unique)
         starts = inside and not is_space and word - 1 not in unique
         ends = inside and not is_space and word + 1 not in unique

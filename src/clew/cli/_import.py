@@ -47,7 +47,7 @@ def run(
         answers = read_answers(file, format=tool, table=_Rows(session))
         usable, skipped = _sorted_out(session, answers)
         before = len(session.conflicts())
-        taken = session.import_answers([asdict(one) for one in usable], annotator=annotator)
+        taken = session.import_answers(_records(usable, file.name), annotator=annotator)
         conflicts = len(session.conflicts()) - before
     told = {
         "file": str(file),
@@ -82,6 +82,11 @@ def _sorted_out(session: Session, answers: Answers) -> tuple[list[AnswerRecord],
             continue
         skipped.append({"id_1": one.id_1, "id_2": one.id_2, "answer": one.answer, "why": why, "rows": strange})
     return usable, skipped
+
+
+def _records(answers: list[AnswerRecord], source: str) -> list[dict[str, Any]]:
+    """As `Session.import_answers` takes them, each with where it is from."""
+    return [asdict(one) | {"source": one.source or source} for one in answers]
 
 
 def _tell(told: dict[str, Any], project: str) -> None:

@@ -6,13 +6,18 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from rich.table import Table
 from rich.text import Text
 
 from clew.cli import _render
+from clew.cli._cards import shown, summary
 from clew.cli._project import opened, place_of, shown_place
 
 if TYPE_CHECKING:
     from clew import Session
+
+# Clusters that are listed before the rest is only counted.
+MOST_CLUSTERS = 30
 
 
 def run(project: str, name: str | None, data: str | None, as_json: bool) -> None:
@@ -41,7 +46,10 @@ def status(session: Session, place: str) -> dict[str, Any]:
             for people, kappa in agreement.kappa.items()
         ],
         "progress": asdict(session.progress()),
-        "clusters": [asdict(cluster) for cluster in session.clusters(refit=False)],
+        "clusters": [
+            asdict(cluster) | {"example": summary(cluster.typical[0], session.row(cluster.typical[0]))}
+            for cluster in session.clusters(refit=False)
+        ],
     }
 
 
@@ -77,11 +85,26 @@ def _tell_clusters(told: dict[str, Any], project: str) -> None:
     if not clusters:
         console.print(f"There are no clusters yet: clew export {project} makes them.", style="dim", markup=False)
         return
-    names = [_render.cluster_name(cluster["id"], cluster["name"]) for cluster in clusters]
-    console.print(_render.sizes_table(names, [cluster["size"] for cluster in clusters]))
+    console.print(_clusters_table(clusters))
     if told["progress"]["stale"]:
         sentence = f"Something was said since these clusters were made: clew export {project} makes them anew."
         console.print(Text(sentence, "dim"))
+
+
+def _clusters_table(clusters: list[dict[str, Any]]) -> Table:
+    """Give the clusters by id with their sizes and most typical rows; the largest when there are many."""
+    largest = sorted(clusters, key=lambda cluster: -cluster["size"])[:MOST_CLUSTERS]
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
+    table.add_column("cluster", max_width=24, overflow="fold")
+    table.add_column("rows", justify="right", no_wrap=True)
+    table.add_column("typical row", no_wrap=True, overflow="ellipsis")
+    for cluster in sorted(largest, key=lambda cluster: cluster["id"]):
+        row = Text.assemble((f"{shown(cluster['typical'][0])}  ", "cyan"), cluster["example"])
+        table.add_row(Text(_render.cluster_name(cluster["id"], cluster["name"])), f"{cluster['size']:,}", row)
+    rest = sum(cluster["size"] for cluster in clusters) - sum(cluster["size"] for cluster in largest)
+    if rest:
+        table.add_row("others", f"{rest:,}", f"in {_render.counted(len(clusters) - len(largest), 'smaller cluster')}")
+    return table
 
 
 def _answers(answers: dict[str, int], now: dict[str, Any]) -> str:
