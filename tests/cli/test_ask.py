@@ -146,6 +146,24 @@ def test_what_follows_and_nothing_left_are_told(clew, project, blobs):
     assert "Nothing is left to ask" in result.stdout
 
 
+def test_texts_are_asked_about_and_the_reading_of_columns_is_told(clew, blobs):
+    texts = ["printer is broken", "the printer jams", "cannot log in", "login page fails"] * 5
+    lines = [f"{place},{text} on {'floor' if place % 3 else 'day'} {place}" for place, text in enumerate(texts)]
+    (blobs / "tickets.csv").write_text("id,text\n" + "\n".join(lines) + "\n")
+    result = clew("ask", "tickets.csv", "--id", "id", "-k", 2, keys="d\n")
+    assert result.exit_code == 0, result.output
+    assert "columns: read as\ncolumn  read as" in result.stderr
+    assert "TF-IDF" in result.stderr
+    assert "columns" not in clew("ask", "tickets.csv", keys="").stderr
+
+
+def test_many_columns_are_counted(clew, blobs):
+    names = [f"c{place}" for place in range(20)]
+    lines = [",".join(str((row * 7 + place * row) % 10) for place in range(20)) for row in range(12)]
+    (blobs / "wide.csv").write_text("\n".join([",".join(names), *lines]) + "\n")
+    assert clew("ask", "wide.csv", keys="").stderr.endswith("and 8 more columns\n")
+
+
 def test_stop_after_so_many(ask):
     assert ask("s\nd\nd\nd\n", "-n", 2).exit_code == 0
     assert len(answers()) == 2

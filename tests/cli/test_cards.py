@@ -95,6 +95,10 @@ def test_many_equal_fields_are_counted_until_all_are_asked_for():
     assert "field 4" in card(left, right, full=True)
 
 
+def test_rows_of_vectors_have_nothing_to_show():
+    assert card({}, {}).split() == ["0", "1", *["no", "fields", "to", "show"] * 2]
+
+
 def test_markup_in_the_data_is_text():
     assert "[bold]x[/bold]" in card({"a": "[bold]x[/bold]"}, {"a": "[/]"})
 

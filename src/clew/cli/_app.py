@@ -368,7 +368,10 @@ def ask(
         str | None, typer.Option(metavar="A,B,C", help="The columns to cluster by.", show_default="all others")
     ] = None,
     scale: Annotated[
-        str | None, typer.Option(metavar="HOW", help="auto, standard or none.", show_default="auto")
+        str | None, typer.Option(metavar="HOW", help="auto, standard, minmax, robust or none.", show_default="auto")
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option(metavar="HOW", help="auto, tfidf, embeddings or none.", show_default="auto")
     ] = None,
     metric: Annotated[
         str | None, typer.Option(metavar="NAME", help="euclidean or cosine.", show_default="euclidean")
@@ -422,6 +425,7 @@ def ask(
         id_column=id_column,
         columns=columns,
         scale=scale,
+        text=text,
         constraints=constraints,
         n_clusters=n_clusters,
         method=method,

@@ -68,6 +68,8 @@ def pair_card(names: Sequence[Any], rows: Sequence[Mapping[str, Any]], console: 
     for name in names:
         table.add_column(Text(shown(name)), ratio=1, overflow="fold")
     fields = _fields(names, rows)
+    if not fields:
+        table.add_row("", "", *(Text("no fields to show", "dim") for _ in names))
     equal = [field for field in fields if _same(rows, field)]
     hidden = set() if full or len(equal) <= MOST_EQUAL else set(equal)
     most = None if full else MOST_CHARACTERS

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 SUFFIX = ".clew"
 # Settings that decide what the rows are; a project keeps those it began with.
-_FIXED = {"id_column": "--id", "columns": "--columns", "scale": "--scale"}
+_FIXED = {"id_column": "--id", "columns": "--columns", "scale": "--scale", "text": "--text"}
+# Columns whose reading is told before the rest is only counted.
+_MOST_COLUMNS = 12
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Request:
     id_column: str | None = None
     columns: str | None = None
     scale: str | None = None
+    text: str | None = None
     constraints: Path | None = None
     n_clusters: int | None = None
     method: str | None = None
@@ -48,7 +51,7 @@ class Request:
         """Give the settings that were named."""
         columns = None if self.columns is None else [name.strip() for name in self.columns.split(",") if name.strip()]
         method = None if self.method is None else method_name(self.method)
-        names = ("id_column", "scale", "n_clusters", "strategy", "metric", "overlap", "random_state")
+        names = ("id_column", "scale", "text", "n_clusters", "strategy", "metric", "overlap", "random_state")
         found = {"columns": columns, "method": method} | {name: getattr(self, name) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -119,13 +122,21 @@ def _begun(request: Request) -> Session:
     if is_project(request.data):
         raise FileError(f"There is no project {request.data}. Begin one with its data: clew ask DATA.")
     with progress(f"reading {Path(request.data).name}"):
-        return Session.create(
+        session = Session.create(
             request.place,
             request.data,
             name=_name(request),
             constraints=request.constraints,
             **request.settings(),
         )
+    _exits.say("columns", f"read as\n{_first_lines(session.describe())}", "bold")
+    return session
+
+
+def _first_lines(table: str) -> str:
+    heading, *lines = table.splitlines()
+    more = len(lines) - _MOST_COLUMNS
+    return "\n".join([heading, *lines[:_MOST_COLUMNS], *([f"and {more} more columns"] if more > 0 else [])])
 
 
 def _name(request: Request) -> str | None:
