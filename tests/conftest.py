@@ -1,4 +1,4 @@
-"""The `seed` fixture and the Hypothesis profile; nothing else is global."""
+"""The `seed` fixture, the Hypothesis profile, and the databases that sessions are tested on; nothing else is global."""
 
 from __future__ import annotations
 
@@ -21,3 +21,36 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize(
             "seed", [pytest.param(n, id=f"seed{n}") for n in range(int(first), int(last or first) + 1)]
         )
+
+
+@pytest.fixture(scope="session")
+def postgresql():
+    """A PostgreSQL server; skips where there is none, unless CLEW_REQUIRE_POSTGRESQL says that there must be."""
+    try:
+        from tests.postgresql import NoServerError, Server
+    except ImportError as error:
+        _without_postgresql(f"{error.name} is not installed")
+    try:
+        server = Server()
+    except NoServerError as error:
+        _without_postgresql(str(error))
+    yield server
+    server.stop()
+
+
+def _without_postgresql(reason):
+    if os.environ.get("CLEW_REQUIRE_POSTGRESQL") == "1":
+        pytest.fail(f"{reason}, and CLEW_REQUIRE_POSTGRESQL=1.", pytrace=False)
+    pytest.skip(f"{reason}: the PostgreSQL half of the session tests does not run.")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request, tmp_path):
+    """Where a project can be created: a file, and a database of a real server."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "project.clew")
+        return
+    server = request.getfixturevalue("postgresql")
+    database = server.new_database()
+    yield server.url(database)
+    server.drop(database)
