@@ -33,18 +33,23 @@ class Asking(Core):
         check_name(annotator)
         found: list[Question] = []
         drawn: list[Pair | Which] = []
-        try:
-            with self._writing() as transaction:
-                while len(found) < (n or 1):
-                    lease = self._next_lease(transaction, annotator, drawn)
-                    if lease is None:
-                        break
-                    self._state.leases[lease.id] = lease
-                    found.append(_leases.question_of(lease))
-        except BaseException:
-            for question in drawn:  # nobody was asked after all
-                self._state.driver.release(question)
-            raise
+        with self._reading():
+            before: list[Lease] | None = None
+            try:
+                with self._writing() as transaction:
+                    before = list(self._state.leases.values())
+                    while len(found) < (n or 1):
+                        lease = self._next_lease(transaction, annotator, drawn)
+                        if lease is None:
+                            break
+                        self._state.leases[lease.id] = lease
+                        found.append(_leases.question_of(lease))
+            except BaseException:
+                if before is not None:  # nobody was asked after all
+                    for question in drawn:
+                        self._state.driver.release(question)
+                    self._state.take_leases(before)
+                raise
         if n is None:
             return found[0] if found else None
         return found
@@ -54,11 +59,10 @@ class Asking(Core):
         expires = now + state.settings["lease_seconds"]
         again, useless = _leases.expired(state, annotator, now)
         for lease in useless:
-            transaction.change_lease(lease.id, is_open=False)
+            transaction.change_lease(lease, is_open=False)
             state.drop_lease(lease)
         if again is not None:
-            transaction.change_lease(again.id, annotator=annotator, expires=expires)
-            return Lease(again.id, again.payload, annotator, expires, None, True)
+            return transaction.change_lease(again, annotator=annotator, expires=expires)
         payload = _leases.second_opinion(state, annotator)
         if payload is None:
             question = _leases.check_question(state)
@@ -124,12 +128,10 @@ class Asking(Core):
                 "expected": self._expected(lease), "implied": self._following(lease, said),
             }  # fmt: skip
             events = self._append(transaction, "answer", who, payload)
-            transaction.change_lease(lease.id, answered=events[0].seq, is_open=False)
+            transaction.change_lease(lease, answered=events[0].seq, is_open=False)
             turn = self._turn(said["answer"])
             if turn is not None:
-                events += self._append(transaction, "setting", "", turn)
-        self._state.leases.pop(lease.id, None)
-        self._catch_up(events)
+                self._append(transaction, "setting", "", turn)
         return self._told(events[0].seq, None if turn is None else turn["reason"])
 
     def _lease(self, transaction: Transaction, number: Any) -> Lease:
@@ -151,9 +153,10 @@ class Asking(Core):
         return self._told(before.id)
 
     def _told(self, seq: int, note: str | None = None) -> Told:
-        event = self._state.ledger.event(seq)
-        conflict = _conflicts.conflict_of(self._state, seq) if seq in self._state.conflicting else None
-        return Told(seq, event.payload["implied"], conflict, note)
+        with self._reading():
+            event = self._state.ledger.event(seq)
+            conflict = _conflicts.conflict_of(self._state, seq) if seq in self._state.conflicting else None
+            return Told(seq, event.payload["implied"], conflict, note)
 
     def _expected(self, lease: Lease) -> str | None:
         """What the clusters foresee."""
@@ -199,16 +202,12 @@ class Asking(Core):
             target = self._last_undoable(None if annotator is None else check_name(annotator))
             if target is None:
                 return None
-            events = self._append(transaction, "undo", annotator or target.annotator, {"undoes": target.seq})
+            self._append(transaction, "undo", annotator or target.annotator, {"undoes": target.seq})
             question = target.payload.get("question") if target.kind == "answer" else None
             lease = None if question is None else transaction.lease(question)
             if lease is not None:
                 expires = self._clock() + self._state.settings["lease_seconds"]
-                transaction.change_lease(lease.id, answered=None, is_open=True, expires=expires)
-                lease = Lease(lease.id, lease.payload, lease.annotator, expires, None, True)
-        if lease is not None:
-            self._state.leases[lease.id] = lease
-        self._catch_up(events)
+                transaction.change_lease(lease, answered=None, is_open=True, expires=expires)
         return target
 
     def _last_undoable(self, annotator: str | None) -> Event | None:
@@ -248,8 +247,7 @@ class Asking(Core):
         change |= {} if comment is None else {"comment": check_text("comment", comment)}
         with self._writing() as transaction:
             change = self._change(answer_id, answer) | change
-            events = self._append(transaction, "revise", annotator, {"changes": [change]})
-        self._catch_up(events)
+            self._append(transaction, "revise", annotator, {"changes": [change]})
         return self._told(answer_id)
 
     def _change(self, answer_id: Any, answer: Any) -> dict[str, Any]:
@@ -298,8 +296,7 @@ class Asking(Core):
                 raise NotFoundError(f"There is no conflict {seq!r}. conflicts() lists them.")
             changes = self._resolving(found, how, answer_id, answer)
             payload = {"conflict": seq, "how": how, "changes": changes}
-            events = self._append(transaction, "resolve", annotator, payload)
-        self._catch_up(events)
+            self._append(transaction, "resolve", annotator, payload)
         return self.conflicts()
 
     def _resolving(self, found: Conflict, how: str, answer_id: int | None, answer: Any) -> list[dict[str, Any]]:

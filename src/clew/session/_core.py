@@ -44,7 +44,10 @@ class Core:
 
     @contextmanager
     def _writing(self) -> Iterator[Transaction]:
-        """A transaction on top of everything that others have written."""
+        """A transaction on top of everything that others have written; what it did is taken in once it is safe.
+
+        All of it happens under the lock: another thread would find the new events in the log and take them in first.
+        """
         with self._reading():
             try:
                 with self._store.writing() as transaction:
@@ -52,6 +55,8 @@ class Core:
                     if transaction.lease_version != self._lease_version:
                         self._state.take_leases(transaction.leases())
                     yield transaction
+                self._state.change_leases(transaction.changed)
+                self._catch_up(transaction.appended)
                 self._lease_version = transaction.lease_version
             except BaseException:
                 self._lease_version = -1

@@ -54,8 +54,7 @@ class Correcting(Core):
                 "notes": list(result.notes),
                 "clusters": len(np.unique(labels[result.rows])),
             }
-            events = self._append(transaction, "fit", "", payload, packed_labels(labels))
-        self._catch_up(events)
+            self._append(transaction, "fit", "", payload, packed_labels(labels))
         return True
 
     def fit(self) -> dict[Any, int]:
@@ -96,8 +95,7 @@ class Correcting(Core):
         with self._writing() as transaction:
             self._state.clusters.rows(check_cluster(cluster))
             payload = {"cluster": int(cluster), "name": check_text("name", name) or ""}
-            events = self._append(transaction, "name", annotator, payload)
-        self._catch_up(events)
+            self._append(transaction, "name", annotator, payload)
 
     def _require_clusters(self) -> None:
         with self._reading():
@@ -143,10 +141,9 @@ class Correcting(Core):
             contradicts = self._state.conflicts_with(proposed)
             preview = self._previewed(proposed, contradicts)
             payload = proposed.payload(self._state.rows.ids) | {"conflict": contradicts}
-            events = self._append(transaction, "correction", annotator, payload)
-        self._catch_up(events)
-        seq = events[0].seq
-        conflict = _conflicts.conflict_of(self._state, seq) if contradicts else None
+            seq = self._append(transaction, "correction", annotator, payload)[0].seq
+        with self._reading():
+            conflict = _conflicts.conflict_of(self._state, seq) if contradicts else None
         return Corrected(seq, preview.changed, preview.cluster, conflict)
 
     def _previewed(self, proposed: Correction, contradicts: bool) -> Corrected:

@@ -36,8 +36,7 @@ class Exchanging(Correcting):
             if not ids:
                 return []
             payload = {"ids": ids, "clusters": self._nearest_clusters(body, len(ids)), "from_file": data is None}
-            events = self._append(transaction, "rows_added", annotator, payload, body)
-        self._catch_up(events)
+            self._append(transaction, "rows_added", annotator, payload, body)
         return ids
 
     def _appended(self) -> tuple[list[Any], bytes]:
@@ -108,8 +107,7 @@ class Exchanging(Correcting):
                 return 0
             events = self._append(transaction, "import", who, {"count": len(new), "source": new[0][1]["source"]})
             batch, now = {"batch": events[0].seq}, utc(self._clock())
-            events += transaction.append([("answer", now, person, payload | batch, None) for person, payload in new])
-        self._catch_up(events)
+            transaction.append([("answer", now, person, payload | batch, None) for person, payload in new])
         return len(new)
 
     def _imported(self, one: AnswerRecord) -> dict[str, Any]:

@@ -162,8 +162,7 @@ class Session(Asking, Exchanging):
             return
         with self._writing() as transaction:
             payload = {"settings": {}, "data": where, "reason": None}
-            events = self._append(transaction, "setting", "", payload)
-        self._catch_up(events)
+            self._append(transaction, "setting", "", payload)
 
     def close(self) -> None:
         """Let go of the project; what was acknowledged is safe in any case."""
@@ -197,8 +196,7 @@ class Session(Asking, Exchanging):
                 raise ParameterError(
                     f"n_clusters={values['n_clusters']}, but there are {n_rows} rows. Lower n_clusters."
                 )
-            events = self._append(transaction, "setting", annotator, {"settings": values, "reason": None})
-        self._catch_up(events)
+            self._append(transaction, "setting", annotator, {"settings": values, "reason": None})
 
     # -- looking ---------------------------------------------------------------------------------------------------
 

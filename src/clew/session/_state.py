@@ -320,6 +320,14 @@ class State:
         self.leases = {lease.id: lease for lease in leases}
         self._hold_leases()
 
+    def change_leases(self, leases: Iterable[Lease]) -> None:
+        """Questions that were given to somebody, answered or opened again."""
+        for lease in leases:
+            if lease.is_open:
+                self.leases[lease.id] = lease
+            else:
+                self.leases.pop(lease.id, None)
+
     def drop_lease(self, lease: Lease) -> None:
         """Nobody waits for this answer any longer."""
         self.leases.pop(lease.id, None)

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +194,14 @@ class Store:
 
 
 class Transaction:
-    """What can be done while the lock of a project is held."""
+    """What can be done while the lock of a project is held.
+
+    Attributes
+    ----------
+    appended : list of Event
+    changed : list of Lease
+        What is new once the transaction is safe.
+    """
 
     def __init__(
         self, connection: sa.Connection, project: int, last_seq: int, last_question: int, lease_version: int
@@ -202,6 +209,8 @@ class Transaction:
         self._connection, self._project = connection, project
         self.last_seq, self.last_question, self.lease_version = last_seq, last_question, lease_version
         self._before = (last_seq, last_question, lease_version)
+        self.appended: list[Event] = []
+        self.changed: list[Lease] = []
 
     def events(self, after: int) -> list[Event]:
         """Events from a number on that are committed already."""
@@ -216,7 +225,9 @@ class Transaction:
                 [_row(self._project, one) for one in made],
             )
             self.last_seq = made[-1].seq
-        return [Event(e.seq, e.kind, e.time, e.annotator, json.loads(to_json(e.payload)), e.body) for e in made]
+        read = [Event(e.seq, e.kind, e.time, e.annotator, json.loads(to_json(e.payload)), e.body) for e in made]
+        self.appended += read
+        return read
 
     def leases(self) -> list[Lease]:
         """Questions that wait for an answer."""
@@ -238,13 +249,16 @@ class Transaction:
                 expires=expires, answered=None, is_open=True,
             )
         )  # fmt: skip
-        return Lease(self.last_question, json.loads(to_json(payload)), annotator, expires, None, True)
+        self.changed.append(Lease(self.last_question, json.loads(to_json(payload)), annotator, expires, None, True))
+        return self.changed[-1]
 
-    def change_lease(self, question: int, **values: Any) -> None:
-        """Give a question to somebody else, or close it."""
+    def change_lease(self, lease: Lease, **values: Any) -> Lease:
+        """Give a question to somebody else, close it, or open it again."""
         self.lease_version += 1
-        chosen = (_questions.c.project == self._project) & (_questions.c.id == question)
+        chosen = (_questions.c.project == self._project) & (_questions.c.id == lease.id)
         self._connection.execute(_questions.update().where(chosen).values(**values))
+        self.changed.append(replace(lease, **values))
+        return self.changed[-1]
 
     def finish(self) -> None:
         """Write the counters."""
