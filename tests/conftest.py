@@ -1,4 +1,4 @@
-"""The `seed` fixture, the Hypothesis profile, and the databases that sessions are tested on; nothing else is global."""
+"""The `seed` fixture, the Hypothesis profile, and the PostgreSQL server; nothing else is global."""
 
 from __future__ import annotations
 
@@ -44,13 +44,9 @@ def _without_postgresql(reason):
     pytest.skip(f"{reason}: the PostgreSQL half of the session tests does not run.")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store_url(request, tmp_path):
-    """Where a project can be created: a file, and a database of a real server."""
-    if request.param == "sqlite":
-        yield str(tmp_path / "project.clew")
-        return
-    server = request.getfixturevalue("postgresql")
-    database = server.new_database()
-    yield server.url(database)
-    server.drop(database)
+@pytest.fixture
+def postgresql_url(postgresql):
+    """The address of an empty database."""
+    database = postgresql.new_database()
+    yield postgresql.url(database)
+    postgresql.drop(database)

@@ -10,7 +10,7 @@ import pytest
 collect_ignore_glob = [] if importlib.util.find_spec("sqlalchemy") else ["test_*.py"]
 
 # Names of the databases that the tests run on; each needs a fixture of the name f"{name}_url".
-DATABASES = ["sqlite"]
+DATABASES = ["sqlite", "postgresql"]
 
 
 @pytest.fixture
