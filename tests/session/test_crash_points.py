@@ -115,19 +115,26 @@ def failing(session, step, *, after_commit=False):
             sa.event.remove(dialect, name, execute)
 
 
+def failed(session, step, call):
+    """What a call says when this step of it fails; None if it has no such step."""
+    try:
+        with failing(session, step):
+            call(session)
+    except StorageError as error:
+        return error
+    return None
+
+
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_a_step_that_fails_leaves_memory_as_the_log_is(session, store_url, call):
+    before = seen(session)
     for step in range(100):
-        before = seen(session)
-        try:
-            with failing(session, step):
-                call(session)
-        except StorageError as error:
-            assert error.is_full
-            assert "Nothing was recorded" in str(error)
-            assert seen(session) == before
-        else:
+        problem = failed(session, step, call)
+        if problem is None:
             break
+        assert problem.is_full
+        assert "Nothing was recorded" in str(problem)
+        assert seen(session) == before
         if step == 3:
             assert logged(store_url) == before
     assert step >= 4  # to begin, to look, to write, to count, to commit
