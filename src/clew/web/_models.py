@@ -58,6 +58,12 @@ class Next(Body):
     holding: Annotated[list[Number], Field(max_length=1000)] | None = None
 
 
+class Held(Body):
+    """Questions on the screen of a page."""
+
+    questions: Annotated[list[Number], Field(max_length=1000)]
+
+
 class Answered(Body):
     """An answer to a question."""
 

@@ -36,6 +36,11 @@ def asking_routes(worker: Worker) -> APIRouter:
         """Questions that wait for an answer."""
         return await worker.quick(session.pending)
 
+    @router.post("/questions/open", response_model=list[int])
+    async def still_open(body: take.Held) -> Any:
+        """Which of these questions wait for an answer that nothing implies yet; a page drops the others."""
+        return await worker.quick(_still_open, worker, body.questions)
+
     @router.post("/answers", status_code=201, response_model=Told)
     async def answer(body: take.Answered) -> Any:
         """Record an answer; it is safe once this returns. The same answer again changes nothing."""
@@ -109,6 +114,11 @@ def asking_routes(worker: Worker) -> APIRouter:
         return StreamingResponse(stream(worker, latest), media_type="text/event-stream")
 
     return router
+
+
+def _still_open(worker: Worker, questions: list[int]) -> list[int]:
+    pending = {one.id: one for one in worker.session.pending()}
+    return [one for one in questions if one in pending and worker.session.worth_asking(pending[one])]
 
 
 def _undone(worker: Worker, annotator: str | None) -> show.Undone:

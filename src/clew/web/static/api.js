@@ -1,0 +1,64 @@
+// The server's routes. Failures become errors with the server's own sentence.
+
+import { S } from "./strings.js";
+
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function call(method, path, body, headers) {
+  const isData = body instanceof Blob;
+  let answer;
+  try {
+    answer = await fetch(`/api/${path}`, {
+      method,
+      headers: { ...(body === undefined || isData ? {} : { "Content-Type": "application/json" }), ...headers },
+      body: body === undefined ? undefined : isData ? body : JSON.stringify(body),
+    });
+  } catch {
+    throw new Refused(0, S.offline);
+  }
+  if (answer.ok) return answer;
+  if (answer.status === 401) throw new Refused(401, S.signIn);
+  const said = await answer.json().catch(() => ({}));
+  throw new Refused(answer.status, said.error ?? `${answer.status} ${answer.statusText}`);
+}
+
+const json = async (method, path, body) => (await call(method, path, body)).json();
+
+export const api = {
+  next: (annotator, n, holding) => json("POST", "questions/next", { annotator, n, holding }),
+  stillOpen: (questions) => json("POST", "questions/open", { questions }),
+  answer: (body) => json("POST", "answers", body),
+  answers: () => json("GET", "answers"),
+  revise: (id, body) => json("PATCH", `answers/${id}`, body),
+  undo: (annotator) => json("POST", "undo", { annotator }),
+  progress: () => json("GET", "progress"),
+  rows: (ids) => json("GET", `rows?${new URLSearchParams(ids.map((id) => ["ids", id]))}`),
+  clusters: (wait) => json("GET", `clusters?wait=${wait}`),
+  members: (cluster, offset, limit) => json("GET", `clusters/${cluster}/rows?offset=${offset}&limit=${limit}`),
+  name: (cluster, body) => json("PATCH", `clusters/${cluster}`, body),
+  correct: (body) => json("POST", "corrections", body),
+  preview: (body) => json("POST", "corrections/preview", body),
+  conflicts: () => json("GET", "conflicts"),
+  resolve: (id, body) => json("POST", `conflicts/${id}/resolve`, body),
+  review: () => json("GET", "review?limit=50"),
+  history: (before) => json("GET", `history?limit=100${before ? `&before=${before}` : ""}`),
+  agreement: () => json("GET", "agreement"),
+  settings: () => json("GET", "settings"),
+  change: (body) => json("PUT", "settings", body),
+  rescan: (annotator) => json("POST", `rows/rescan?annotator=${encodeURIComponent(annotator)}`),
+  upload: async (path, file, annotator) =>
+    (await call("POST", `${path}?${new URLSearchParams({ name: file.name, annotator })}`, file, { "Content-Type": "application/octet-stream" })).json(),
+  points: async () => {
+    const answer = await call("GET", "map");
+    return { version: answer.headers.get("Clew-Rows"), xy: new Float32Array(await answer.arrayBuffer()) };
+  },
+  pointClusters: async () => new Int32Array(await (await call("GET", "map/clusters")).arrayBuffer()),
+  pointIds: () => json("GET", "map/ids"),
+  fileOf: (id, column) => `/api/rows/file?${new URLSearchParams({ id, column })}`,
+  exportOf: (what, format) => `/api/export/${what}?format=${format}`,
+};

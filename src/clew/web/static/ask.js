@@ -1,0 +1,340 @@
+// The loop: two cards, one key. The next card is there before it is needed; "Saved" is said when the server has it.
+
+import { api } from "./api.js";
+import { card, tile } from "./cards.js";
+import * as dialog from "./dialog.js";
+import { button, fill, h, swatch, toast } from "./dom.js";
+import { keep, nameOf, onChange, rowsOf, state } from "./state.js";
+import { S } from "./strings.js";
+
+const AHEAD = 6;
+const REFILL_AT = 4;
+const RETRY = [500, 1000, 2000, 4000, 8000];
+
+// Answers and questions outlive the view, so that going to the map and back loses nothing.
+const queue = [];
+const outbox = [];
+let fetching = null;
+let sending = false;
+let exhausted = false;
+let current = null;
+let since = 0;
+let flagged = false;
+let comment = null;
+let lastWord = null;
+
+export function ask(view) {
+  const parts = {
+    meter: h("div", { class: "meter" }),
+    stop: h("div", { class: "stop", hidden: true }),
+    why: h("p", { class: "why" }),
+    title: h("h1", {}, S.ask.title),
+    cards: h("div", { class: "cards" }),
+    opinion: h("div", { class: "opinion" }),
+    buttons: h("div", { class: "answers" }),
+    tools: h("div", { class: "tools" }),
+    saved: h("div", { class: "saved", role: "status", "aria-live": "polite" }),
+  };
+  fill(
+    view,
+    h("section", { class: "ask" }, parts.meter, parts.stop, h("div", { class: "question" }, parts.title, parts.why), parts.cards, parts.opinion, parts.buttons, h("div", { class: "under" }, parts.tools, parts.saved)),
+  );
+  let shownFor = null;
+
+  function draw() {
+    meter(parts.meter);
+    stop(parts.stop);
+    if (current === null) {
+      shownFor = null;
+      fill(parts.title, exhausted ? S.ask.done : S.ask.first);
+      fill(parts.why, exhausted ? S.ask.doneText : "");
+      fill(parts.cards, exhausted ? h("div", { class: "finished" }, h("a", { class: "button primary", href: "#clusters" }, S.ask.lookAt)) : [skeleton(), skeleton()]);
+      fill(parts.buttons);
+      fill(parts.opinion);
+      tools();
+      return;
+    }
+    if (shownFor !== current) {
+      shownFor = current;
+      fill(parts.title, current.kind === "which" ? S.ask.which : current.kind === "clusters" ? S.ask.clusters : S.ask.title);
+      fill(parts.why, current.check ? h("span", { class: "tag" }, S.ask.check) : null, current.why);
+      cards();
+      since = performance.now();
+    }
+    opinion();
+    tools();
+  }
+
+  function cards() {
+    const question = current;
+    const rows = question.shown;
+    parts.cards.className = `cards ${question.kind}`;
+    if (question.kind === "which") {
+      fill(
+        parts.cards,
+        card(rows[0], null, { class: "card wanted" }),
+        h("div", { class: "candidates" }, question.candidates.map((id, place) => button([h("kbd", {}, String(place + 1)), h("div", { class: "tile-inner" }, tile(rows[place + 1]))], () => give(id), { class: "candidate" }))),
+      );
+      fill(parts.buttons, answer("none", S.ask.none, "0", "different"), answer("unsure", S.ask.unsure, "␣", "unsure"));
+      return;
+    }
+    if (question.kind === "clusters" && question.rows) {
+      const group = (ids, offset) => h("div", { class: "card group" }, h("div", { class: "card-id" }, S.ask.sample), h("div", { class: "tiles" }, ids.map((_, place) => h("div", { class: "tile" }, tile(rows[offset + place])))));
+      fill(parts.cards, group(question.rows[0], 2), group(question.rows[1], 2 + question.rows[0].length));
+    } else {
+      fill(parts.cards, card(rows[0], rows[1], { "aria-label": S.ask.left }), card(rows[1], rows[0], { "aria-label": S.ask.right }));
+    }
+    fill(parts.buttons, answer("different", S.ask.different, "D", "different"), answer("unsure", S.ask.unsure, "␣", "unsure"), answer("same", S.ask.same, "S", "same"));
+  }
+
+  function answer(word, text, key, kind) {
+    return button([text, h("kbd", {}, key)], () => give(word), { class: `answer ${kind}`, dataset: { answer: word } });
+  }
+
+  function opinion() {
+    const toggle = button(S.ask.opinion, () => setOpinion(!state.opinion), { class: "quiet toggle", "aria-pressed": String(state.opinion) });
+    fill(parts.opinion, toggle, state.opinion && current?.kind === "pair" ? thinks(current) : null, !state.opinion && lastWord ? h("span", { class: "after" }, lastWord) : null);
+  }
+
+  function setOpinion(value) {
+    keep("opinion", value);
+    opinion();
+  }
+
+  function tools() {
+    fill(
+      parts.tools,
+      button([S.ask.undo, h("kbd", {}, "Z")], undo, { class: "quiet", dataset: { tool: "undo" } }),
+      button([flagged ? S.ask.flagged : S.ask.flag, h("kbd", {}, "F")], flag, { class: `quiet ${flagged ? "on" : ""}`, "aria-pressed": String(flagged), disabled: current === null }),
+      button([S.ask.comment, h("kbd", {}, "C")], remark, { class: `quiet ${comment ? "on" : ""}`, disabled: current === null }),
+      button([S.ask.help, h("kbd", {}, "?")], dialog.keys, { class: "quiet" }),
+    );
+    fill(parts.saved, outbox.length > 1 || sending === "again" ? S.notSaved(outbox.length) : outbox.length ? S.saving : lastWord !== null ? S.saved : "");
+    parts.saved.classList.toggle("late", sending === "again");
+  }
+
+  function flag() {
+    if (current === null) return;
+    flagged = !flagged;
+    tools();
+  }
+
+  async function remark() {
+    if (current === null) return;
+    const said = await dialog.text(S.ask.commentTitle, comment, S.ask.commentHint);
+    if (said !== null) comment = said.trim() || null;
+    tools();
+  }
+
+  function give(word) {
+    const question = current;
+    if (question === null) return;
+    outbox.push({
+      question,
+      body: { question: question.id, answer: word, annotator: state.annotator, seconds: Math.round(performance.now() - since) / 1000, comment, flag: flagged },
+    });
+    lastWord = after(question, word);
+    flagged = false;
+    comment = null;
+    step();
+    draw();
+    send(draw);
+  }
+
+  async function undo() {
+    await drained();
+    try {
+      const { undone, question } = await api.undo(state.annotator);
+      if (undone === null) return toast(S.ask.nothingToUndo);
+      if (question !== null && question.annotator === state.annotator) {
+        if (current !== null) queue.unshift(current);
+        current = await withRows(question);
+        exhausted = false;
+      }
+      lastWord = "";
+      toast(S.ask.undone);
+      draw();
+    } catch (error) {
+      toast(error.message, "error");
+    }
+  }
+
+  const keysDown = (event) => {
+    const key = event.key.toLowerCase();
+    const which = current?.kind === "which";
+    if (key === "?") return dialog.keys(), true;
+    if (key === "z" || key === "backspace") return undo(), true;
+    if (key === "f") return flag(), true;
+    if (key === "c") return remark(), true;
+    if (key === "m") return setOpinion(!state.opinion), true;
+    if (current === null) return false;
+    if (key === " ") return give("unsure"), true;
+    if (which && key >= "1" && key <= "9" && current.candidates[key - 1] !== undefined) return give(current.candidates[key - 1]), true;
+    if (which && key === "0") return give("none"), true;
+    if (!which && (key === "s" || key === "arrowright")) return give("same"), true;
+    if (!which && (key === "d" || key === "arrowleft")) return give("different"), true;
+    return false;
+  };
+
+  swipes(parts.cards, (word) => current?.kind !== "which" && give(word));
+  const stopListening = onChange(() => {
+    meter(parts.meter);
+    stop(parts.stop);
+    if (current === null && !outbox.length) refill(draw);
+  });
+  draw();
+  refill(draw);
+  return { keysDown, leave: stopListening };
+}
+
+// -- questions ---------------------------------------------------------------------------------------------------------
+
+function step() {
+  current = queue.shift() ?? null;
+}
+
+async function withRows(question) {
+  const ids = question.kind === "which" ? [question.left, ...question.candidates] : [question.left, question.right, ...(question.rows ?? []).flat()];
+  question.shown = await rowsOf(ids);
+  return question;
+}
+
+function refill(draw) {
+  if (fetching || queue.length + (current ? 1 : 0) >= REFILL_AT) return fetching ?? Promise.resolve();
+  const here = [current, ...queue, ...outbox.map((one) => one.question)].filter(Boolean).map((one) => one.id);
+  fetching = api
+    .next(state.annotator, AHEAD, here)
+    .then(async (found) => {
+      for (const question of found) if (!here.includes(question.id)) queue.push(await withRows(question));
+      exhausted = queue.length === 0 && current === null && outbox.length === 0;
+      if (current === null) step();
+    })
+    .catch((error) => error.status !== 0 && toast(error.message, "error"))
+    .finally(() => {
+      fetching = null;
+      draw();
+    });
+  return fetching;
+}
+
+// What an answer decided need not be asked any more.
+async function prune(draw) {
+  const here = [current, ...queue].filter(Boolean);
+  if (!here.length) return;
+  const open = new Set(await api.stillOpen(here.map((one) => one.id)));
+  const stays = queue.filter((one) => open.has(one.id));
+  queue.splice(0, queue.length, ...stays);
+  if (current !== null && here.includes(current) && !open.has(current.id)) {
+    toast(S.ask.followed);
+    step();
+    draw();
+  }
+}
+
+// -- answers -----------------------------------------------------------------------------------------------------------
+
+async function send(draw) {
+  if (sending) return;
+  sending = true;
+  let tries = 0;
+  while (outbox.length) {
+    try {
+      const told = await api.answer(outbox[0].body);
+      outbox.shift();
+      tries = 0;
+      sending = true;
+      draw();
+      if (told.note) toast(told.note);
+      else if (told.implied > 0) toast(S.ask.implied(told.implied));
+      if (told.conflict) await dialog.conflict(told.conflict);
+      if (!outbox.length) await prune(draw).catch(() => {});
+      refill(draw);
+    } catch (error) {
+      if (error.status !== 0 && error.status < 500) {
+        outbox.shift();
+        toast(error.message, "error");
+        continue;
+      }
+      sending = "again";
+      draw();
+      await new Promise((resolve) => setTimeout(resolve, RETRY[Math.min(tries++, RETRY.length - 1)]));
+    }
+  }
+  sending = false;
+  draw();
+  refill(draw);
+}
+
+async function drained() {
+  while (outbox.length) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+addEventListener("beforeunload", (event) => outbox.length && event.preventDefault());
+
+// -- around the cards --------------------------------------------------------------------------------------------------
+
+function foreseen(question) {
+  if (question.kind !== "pair") return null;
+  const [left, right] = question.shown.map((row) => row.cluster);
+  return left === null || right === null || left < 0 || right < 0 ? null : left === right ? "same" : "different";
+}
+
+function thinks(question) {
+  const word = foreseen(question);
+  const [left, right] = question.shown;
+  if (word === null) return h("span", {}, S.ask.machineUnknown);
+  return h("span", {}, S.ask.machine(S.answers[word].toLowerCase()), " (", swatch(left.cluster), nameOf(left.cluster), word === "same" ? null : [" · ", swatch(right.cluster), nameOf(right.cluster)], ")");
+}
+
+function after(question, word) {
+  const expected = foreseen(question);
+  if (expected === null || (word !== "same" && word !== "different")) return "";
+  const said = S.answers[word].toLowerCase();
+  return word === expected ? S.ask.agreed(said) : S.ask.differed(said);
+}
+
+function meter(place) {
+  const now = state.progress;
+  const figure = (value, text) => h("div", { class: "figure" }, h("b", {}, value), h("span", {}, text));
+  const waiting = outbox.length;
+  fill(
+    place,
+    now === null
+      ? null
+      : [
+          figure((now.answered + waiting).toLocaleString(), S.ask.answered),
+          figure(now.implied.toLocaleString(), S.ask.followedCount),
+          figure(now.groups.toLocaleString(), S.ask.groups),
+          figure(now.seconds === null ? S.empty : now.seconds.toFixed(1), S.ask.seconds),
+          figure(`${Math.round(100 * now.expected_gain)} %`, S.ask.surprise),
+        ],
+  );
+}
+
+let dismissed = false;
+function stop(place) {
+  const now = state.progress;
+  place.hidden = dismissed || !now?.can_stop;
+  if (!place.hidden)
+    fill(place, h("strong", {}, S.ask.stop), h("span", {}, now.reason), h("a", { class: "button small", href: "#clusters" }, S.ask.lookAt), button(S.ask.goOn, () => ((dismissed = true), (place.hidden = true)), { class: "quiet small" }));
+}
+
+function skeleton() {
+  return h("article", { class: "card skeleton", "aria-hidden": "true" }, [..."123456"].map(() => h("div", { class: "bone" })));
+}
+
+function swipes(place, give) {
+  const far = 80;
+  let from = null;
+  place.addEventListener("touchstart", (event) => (from = event.touches.length === 1 ? [event.touches[0].clientX, event.touches[0].clientY] : null), { passive: true });
+  place.addEventListener(
+    "touchend",
+    (event) => {
+      if (from === null) return;
+      const [dx, dy] = [event.changedTouches[0].clientX - from[0], event.changedTouches[0].clientY - from[1]];
+      from = null;
+      if (Math.abs(dx) > far && Math.abs(dx) > 2 * Math.abs(dy)) give(dx > 0 ? "same" : "different");
+    },
+    { passive: true },
+  );
+}

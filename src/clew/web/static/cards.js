@@ -1,0 +1,147 @@
+// Rows as people read them: a table of fields, texts, pictures, sounds, small plots; differences marked.
+
+import { api } from "./api.js";
+import { h } from "./dom.js";
+import { S } from "./strings.js";
+
+const IMAGE = /\.(png|jpe?g|gif|webp|bmp|avif)$/i;
+const SOUND = /\.(wav|mp3|ogg|flac|m4a)$/i;
+const LONG_TEXT = 60;
+const LEAST_SERIES = 5;
+
+export function kindOf(value) {
+  if (Array.isArray(value)) return value.length >= LEAST_SERIES && value.every((one) => typeof one === "number") ? "series" : "plain";
+  if (typeof value !== "string") return "plain";
+  if (IMAGE.test(value)) return "image";
+  if (SOUND.test(value)) return "sound";
+  return value.length > LONG_TEXT || value.split(/\s+/).length > 6 ? "text" : "plain";
+}
+
+export function shown(value) {
+  if (value === null || value === undefined || value === "") return S.empty;
+  if (typeof value === "number" && !Number.isInteger(value)) return String(Number(value.toPrecision(5)));
+  if (Array.isArray(value)) return value.map(shown).join(", ");
+  if (typeof value === "object") return JSON.stringify(value);
+  return String(value);
+}
+
+// A card for a row; beside `other`, what differs is marked.
+export function card(row, other, attributes) {
+  const columns = Object.keys(row.values).filter((column) => !isId(row, column));
+  const big = [];
+  const fields = [];
+  for (const column of columns) {
+    const value = row.values[column];
+    const against = other?.values[column];
+    const differs = other !== undefined && other !== null && JSON.stringify(value ?? null) !== JSON.stringify(against ?? null);
+    const kind = kindOf(value);
+    if (kind === "plain") fields.push(h("tr", { class: differs ? "differs" : "" }, h("th", { scope: "row" }, column), h("td", {}, mark(shown(value), differs, howMuch(value, against)))));
+    else big.push(block(kind, row.id, column, value, against));
+  }
+  return h(
+    "article",
+    { class: "card", ...attributes },
+    h("div", { class: "card-id" }, S.row(row.id)),
+    big,
+    fields.length ? h("table", { class: "fields" }, h("tbody", {}, fields)) : null,
+  );
+}
+
+// The column that names the rows says nothing that the card's title does not.
+const isId = (row, column) => String(row.values[column]) === String(row.id);
+
+function mark(text, differs, much) {
+  return differs ? h("mark", { style: { "--much": `${Math.round(100 * much)}%` } }, text) : text;
+}
+
+// From a quarter for numbers that nearly agree to 1; other values differ or not.
+function howMuch(value, other) {
+  if (typeof value !== "number" || typeof other !== "number") return 1;
+  return Math.max(0.25, Math.min(1, Math.abs(value - other) / (Math.max(Math.abs(value), Math.abs(other)) || 1) / 0.6));
+}
+
+function block(kind, id, column, value, against) {
+  if (kind === "image") return figure(column, h("img", { src: api.fileOf(id, column), alt: `${column}: ${value}`, loading: "lazy" }));
+  if (kind === "sound") return figure(column, h("audio", { src: api.fileOf(id, column), controls: true, preload: "metadata" }));
+  if (kind === "series") return figure(column, plot(value, column));
+  return h("div", { class: "text" }, h("div", { class: "column" }, column), h("p", {}, typeof against === "string" ? marked(value, against) : value));
+}
+
+function figure(column, content) {
+  return h("figure", {}, content, h("figcaption", {}, column));
+}
+
+// Words of a text that are not in the same place of the other one, by a longest common subsequence.
+export function marked(text, other) {
+  const left = text.split(/(\s+)/);
+  const right = other.split(/\s+/);
+  const kept = common(left, right);
+  const parts = [];
+  left.forEach((word, place) => {
+    const differs = word.trim() !== "" && !kept.has(place);
+    const last = parts.at(-1);
+    if (last && last.differs === differs) last.text += word;
+    else if (last && word.trim() === "") last.text += word;
+    else parts.push({ differs, text: word });
+  });
+  return parts.map((part) => (part.differs ? h("mark", {}, part.text) : part.text));
+}
+
+const MOST_WORDS = 600;
+
+function common(left, right) {
+  const plain = (word) => word.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+  const places = left.map((word, place) => [plain(word), place]).filter(([word]) => word);
+  const words = right.map(plain).filter(Boolean);
+  if (places.length > MOST_WORDS || words.length > MOST_WORDS) {
+    const there = new Set(words);
+    return new Set(places.filter(([word]) => there.has(word)).map(([, place]) => place));
+  }
+  const width = words.length + 1;
+  const best = new Uint16Array((places.length + 1) * width);
+  for (let i = places.length - 1; i >= 0; i--)
+    for (let j = words.length - 1; j >= 0; j--)
+      best[i * width + j] = places[i][0] === words[j] ? best[(i + 1) * width + j + 1] + 1 : Math.max(best[(i + 1) * width + j], best[i * width + j + 1]);
+  const kept = new Set();
+  for (let i = 0, j = 0; i < places.length && j < words.length; ) {
+    if (places[i][0] === words[j]) {
+      kept.add(places[i][1]);
+      i++, j++;
+    } else if (best[(i + 1) * width + j] >= best[i * width + j + 1]) i++;
+    else j++;
+  }
+  return kept;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function plot(values, column) {
+  const low = Math.min(...values);
+  const span = Math.max(...values) - low || 1;
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", "0 0 300 90");
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", `${column}: ${values.length} values from ${shown(low)} to ${shown(low + span)}`);
+  const line = document.createElementNS(SVG, "polyline");
+  line.setAttribute("points", values.map((value, place) => `${(300 * place) / (values.length - 1)},${85 - (80 * (value - low)) / span}`).join(" "));
+  line.setAttribute("vector-effect", "non-scaling-stroke");
+  svg.append(line);
+  return svg;
+}
+
+// A row in one small tile, for lists and contact sheets.
+export function tile(row) {
+  const entries = Object.entries(row.values).filter(([column]) => !isId(row, column));
+  const picture = entries.find(([, value]) => kindOf(value) === "image");
+  const text = entries.find(([, value]) => kindOf(value) === "text");
+  const series = entries.find(([, value]) => kindOf(value) === "series");
+  const facts = entries.filter(([, value]) => kindOf(value) === "plain").slice(0, text || picture || series ? 2 : 5);
+  return [
+    h("div", { class: "card-id" }, S.row(row.id)),
+    picture ? h("img", { src: api.fileOf(row.id, picture[0]), alt: shown(picture[1]), loading: "lazy" }) : null,
+    text ? h("p", { class: "tile-text" }, text[1]) : null,
+    series ? plot(series[1], series[0]) : null,
+    h("dl", {}, facts.map(([column, value]) => h("div", {}, h("dt", {}, column), h("dd", {}, shown(value))))),
+  ];
+}

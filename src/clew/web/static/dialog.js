@@ -1,0 +1,123 @@
+// One dialogue at a time; resolves with what was chosen, or null.
+
+import { api } from "./api.js";
+import { button, fill, h, swatch, toast } from "./dom.js";
+import { S } from "./strings.js";
+import { nameOf, rowsOf, state } from "./state.js";
+import { tile } from "./cards.js";
+
+const place = () => document.getElementById("dialog");
+
+export function ask(title, body, choices) {
+  const dialog = place();
+  if (dialog.open) dialog.close();
+  return new Promise((resolve) => {
+    let chosen = null;
+    const choose = (value) => {
+      chosen = value;
+      dialog.close();
+    };
+    dialog.onclose = () => resolve(chosen);
+    fill(
+      dialog,
+      h("header", {}, h("h2", { id: "dialog-title" }, title), button("×", () => choose(null), { class: "quiet", "aria-label": S.close })),
+      h("div", { class: "dialog-body" }, typeof body === "function" ? body(choose) : body),
+      choices?.length
+        ? h("footer", {}, choices.map(([text, value, kind]) => button(text, () => choose(typeof value === "function" ? value() : value), { class: kind ?? "" })))
+        : null,
+    );
+    dialog.showModal();
+    (dialog.querySelector("[autofocus]") ?? dialog.querySelector("footer .primary") ?? dialog.querySelector("footer button"))?.focus();
+  });
+}
+
+export function keys() {
+  const table = (rows) => h("table", { class: "keys" }, h("tbody", {}, rows.map(([key, does]) => h("tr", {}, h("th", { scope: "row" }, h("kbd", {}, key)), h("td", {}, does)))));
+  return ask(S.keys.title, [table(S.keys.rows), h("h3", {}, S.views.map), table(S.keys.map)], [[S.close, null, "primary"]]);
+}
+
+export async function text(title, value, hint) {
+  const area = h("textarea", { rows: "4", maxlength: "2000", autofocus: true, "aria-label": title });
+  area.value = value ?? "";
+  area.addEventListener("keydown", (event) => event.stopPropagation());
+  return ask(title, [area, h("p", { class: "hint" }, hint)], [[S.cancel, null], [S.ask.keep, () => area.value, "primary"]]);
+}
+
+// A contradiction as a chain of answers; returns whether it was settled.
+export async function conflict(found) {
+  const rows = await rowsOf([...new Set(found.chain)]).catch(() => []);
+  const byId = new Map(rows.filter(Boolean).map((row) => [String(row.id), row]));
+  const other = (answer) => (answer === "same" ? "different" : "same");
+  const chosen = await ask(S.conflict.title, (choose) => [
+    h("p", {}, found.message),
+    h("p", { class: "hint" }, S.conflict.chain),
+    h(
+      "ol",
+      { class: "chain" },
+      found.links.map((link) => {
+        const changeable = link.events.filter((event) => found.answers.includes(event));
+        return h(
+          "li",
+          {},
+          h("div", { class: "chain-rows" }, [link.left, link.right].map((id) => h("div", { class: "mini" }, byId.has(String(id)) ? tile(byId.get(String(id))) : S.row(id)))),
+          h(
+            "div",
+            { class: "chain-said" },
+            h("strong", { class: `word ${link.answer}` }, S.answers[link.answer]),
+            h("span", {}, link.said_by || S.conflict.given),
+            changeable.map((event) => button(S.conflict.changeTo(S.answers[other(link.answer)].toLowerCase()), () => choose({ how: "change", answer_id: event, answer: other(link.answer) }), { class: "small" })),
+          ),
+        );
+      }),
+    ),
+    h("p", { class: "hint" }, S.conflict.laterHint),
+  ], [[S.conflict.later, null], [S.conflict.unsure, { how: "unsure" }], [S.conflict.soft, { how: "soft" }]]);
+  if (!chosen) return false;
+  try {
+    await api.resolve(found.id, { ...chosen, annotator: state.annotator });
+    toast(S.conflict.resolved, "good");
+    return true;
+  } catch (error) {
+    toast(error.message, "error");
+    return false;
+  }
+}
+
+// A correction: shows what it would change, makes it, and settles what it contradicts. Returns whether it was made.
+export async function correct(title, body) {
+  let preview;
+  try {
+    preview = await api.preview(body);
+  } catch (error) {
+    toast(error.message, "error");
+    return false;
+  }
+  const samples = await rowsOf(preview.changes.flatMap((change) => change.rows.slice(0, 4))).catch(() => []);
+  const byId = new Map(samples.filter(Boolean).map((row) => [String(row.id), row]));
+  const agreed = await ask(title, [
+    h("h3", {}, S.clusters.preview),
+    preview.conflict ? h("div", { class: "warning" }, h("p", {}, S.clusters.conflictAhead), h("p", {}, preview.conflict.message)) : null,
+    preview.changes.length === 0 && !preview.conflict ? h("p", {}, S.clusters.previewNone) : null,
+    preview.changes.map((change) => [
+      h("p", {}, S.clusters.change(change.count, nameOf(change.before), nameOf(change.after))),
+      h("div", { class: "tiles" }, change.rows.slice(0, 4).filter((id) => byId.has(String(id))).map((id) => h("div", { class: "tile" }, tile(byId.get(String(id)))))),
+    ]),
+  ], [[S.cancel, false], [preview.conflict ? S.clusters.anyway : S.confirm, true, "primary"]]);
+  if (!agreed) return false;
+  try {
+    const made = await api.correct({ ...body, annotator: state.annotator });
+    if (made.conflict) await conflict(made.conflict);
+    else toast(S.clusters.done, "good");
+    return true;
+  } catch (error) {
+    toast(error.message, "error");
+    return false;
+  }
+}
+
+export async function pickCluster(title, clusters, except) {
+  return ask(title, (choose) => [
+    h("p", { class: "hint" }, S.clusters.pick),
+    h("div", { class: "pick" }, clusters.filter((one) => one.id !== except).map((one) => button([swatch(one.id), nameOf(one.id), h("span", { class: "count" }, S.rows(one.size))], () => choose(one.id)))),
+  ], [[S.cancel, null]]);
+}

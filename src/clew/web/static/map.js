@@ -1,0 +1,372 @@
+// All rows in two dimensions, drawn pixel by pixel: a hundred thousand points in a few milliseconds a frame.
+
+import { api } from "./api.js";
+import { card } from "./cards.js";
+import * as dialog from "./dialog.js";
+import { button, colourOf, fill, h, swatch, toast } from "./dom.js";
+import { clustersNow, nameOf, onChange, rowsOf, state } from "./state.js";
+import { S } from "./strings.js";
+
+const MOST_LINKS = 5000;
+const CELLS = 128;
+
+export function map(view) {
+  const canvas = h("canvas", { class: "points" });
+  const over = h("canvas", { class: "over", tabindex: "0", role: "img" });
+  const side = h("aside", { class: "side" });
+  const bar = h("div", { class: "bar" });
+  const legend = h("div", { class: "legend" });
+  const stage = h("div", { class: "stage" }, canvas, over);
+  fill(view, h("section", { class: "map" }, h("div", { class: "head" }, h("h1", {}, S.map.title), h("p", { class: "hint" }, S.map.hint), bar), stage, h("div", { class: "beside" }, side, legend)));
+
+  let xy = new Float32Array();
+  let ids = [];
+  let clusters = new Int32Array();
+  let answers = [];
+  let grid = null;
+  let scale = 1;
+  let offset = [0, 0];
+  let lasso = false;
+  let links = true;
+  let selected = new Set();
+  let hovered = -1;
+  let drawing = null;
+  let dragging = null;
+  let frame = 0;
+  let left = false;
+
+  // -- data ------------------------------------------------------------------------------------------------------------
+
+  async function load() {
+    fill(side, h("p", { class: "hint" }, S.working));
+    try {
+      const [points, names] = await Promise.all([api.points(), api.pointIds()]);
+      xy = points.xy;
+      ids = names;
+      grid = index(xy);
+      await Promise.all([colours(), talk()]);
+      over.setAttribute("aria-label", S.map.label(ids.length));
+      rest();
+      paint();
+    } catch (error) {
+      fill(side, h("p", { class: "warning" }, error.message));
+    }
+  }
+
+  async function colours() {
+    [clusters] = await Promise.all([api.pointClusters(), clustersNow()]);
+    const sizes = new Map();
+    for (const one of clusters) sizes.set(one, (sizes.get(one) ?? 0) + 1);
+    const order = [...sizes].filter(([one]) => one >= 0).sort((a, b) => a[0] - b[0]);
+    fill(legend, h("h2", {}, S.map.legend), h("ul", {}, order.map(([one, size]) => h("li", {}, swatch(one), nameOf(one), h("span", { class: "count" }, size.toLocaleString())))));
+  }
+
+  async function talk() {
+    const place = new Map(ids.map((id, row) => [String(id), row]));
+    const said = await api.answers();
+    answers = said
+      .slice(-MOST_LINKS)
+      .filter((one) => one.answer !== "unsure" && one.right !== null)
+      .map((one) => [place.get(String(one.left)), place.get(String(one.right)), one.answer === "same"])
+      .filter(([from, to]) => from !== undefined && to !== undefined);
+  }
+
+  // -- drawing ---------------------------------------------------------------------------------------------------------
+
+  const ratio = () => Math.min(devicePixelRatio || 1, 2);
+
+  function size() {
+    const box = stage.getBoundingClientRect();
+    for (const one of [canvas, over]) {
+      one.width = Math.max(1, Math.round(box.width * ratio()));
+      one.height = Math.max(1, Math.round(box.height * ratio()));
+    }
+    paint();
+  }
+
+  const unit = () => 0.47 * Math.min(canvas.width, canvas.height) * scale;
+  const screen = (row) => [canvas.width / 2 + (xy[2 * row] + offset[0]) * unit(), canvas.height / 2 - (xy[2 * row + 1] + offset[1]) * unit()];
+  const world = (x, y) => [(x - canvas.width / 2) / unit() - offset[0], -(y - canvas.height / 2) / unit() - offset[1]];
+
+  function paint() {
+    if (!frame && !left) frame = requestAnimationFrame(() => ((frame = 0), points(), overlay()));
+  }
+
+  function points() {
+    const { width, height } = canvas;
+    const context = canvas.getContext("2d");
+    const image = context.createImageData(width, height);
+    const pixels = new Uint32Array(image.data.buffer);
+    const many = ids.length > 20000;
+    const radius = Math.max(1, Math.round(ratio() * (many ? 1 : ids.length > 2000 ? 2 : 3.2) * Math.min(2, Math.sqrt(scale))));
+    const disc = [];
+    for (let y = -radius; y <= radius; y++) for (let x = -radius; x <= radius; x++) if (x * x + y * y <= radius * radius + 0.5) disc.push([x, y]);
+    const shades = new Map();
+    const dim = selected.size > 0;
+    for (let row = 0; row < ids.length; row++) {
+      const [sx, sy] = screen(row);
+      const x0 = Math.round(sx);
+      const y0 = Math.round(sy);
+      if (x0 < -radius || y0 < -radius || x0 >= width + radius || y0 >= height + radius) continue;
+      const shade = dim && !selected.has(row) ? 0x60a09890 : shadeOf(clusters[row], shades);
+      for (const [dx, dy] of disc) {
+        const x = x0 + dx;
+        const y = y0 + dy;
+        if (x >= 0 && y >= 0 && x < width && y < height) pixels[y * width + x] = shade;
+      }
+    }
+    context.putImageData(image, 0, 0);
+  }
+
+  function shadeOf(cluster, shades) {
+    if (!shades.has(cluster)) {
+      const hex = parseInt(colourOf(cluster).slice(1), 16);
+      shades.set(cluster, (0xff000000 | ((hex & 255) << 16) | (hex & 0xff00) | (hex >> 16)) >>> 0);
+    }
+    return shades.get(cluster);
+  }
+
+  function overlay() {
+    const context = over.getContext("2d");
+    context.clearRect(0, 0, over.width, over.height);
+    const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink");
+    if (links) {
+      for (const same of [false, true]) {
+        context.strokeStyle = ink;
+        context.globalAlpha = same ? 0.75 : 0.4;
+        context.lineWidth = ratio() * (same ? 1.4 : 1);
+        context.setLineDash(same ? [] : [4 * ratio(), 4 * ratio()]);
+        context.beginPath();
+        for (const [from, to, is] of answers) {
+          if (is !== same) continue;
+          context.moveTo(...screen(from));
+          context.lineTo(...screen(to));
+        }
+        context.stroke();
+      }
+      context.setLineDash([]);
+      context.globalAlpha = 1;
+    }
+    for (const row of [hovered, selected.size === 1 ? [...selected][0] : -1].filter((one) => one >= 0)) {
+      context.strokeStyle = ink;
+      context.lineWidth = 2 * ratio();
+      context.beginPath();
+      context.arc(...screen(row), 7 * ratio(), 0, 7);
+      context.stroke();
+    }
+    if (drawing) {
+      context.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--accent");
+      context.lineWidth = 2 * ratio();
+      context.beginPath();
+      drawing.forEach(([x, y], place) => (place ? context.lineTo(x, y) : context.moveTo(x, y)));
+      context.closePath();
+      context.stroke();
+      context.globalAlpha = 0.08;
+      context.fillStyle = context.strokeStyle;
+      context.fill();
+      context.globalAlpha = 1;
+    }
+  }
+
+  // -- pointing --------------------------------------------------------------------------------------------------------
+
+  const at = (event) => {
+    const box = over.getBoundingClientRect();
+    return [((event.clientX - box.left) / box.width) * over.width, ((event.clientY - box.top) / box.height) * over.height];
+  };
+
+  function nearest(x, y) {
+    if (!grid) return -1;
+    const [wx, wy] = world(x, y);
+    let best = -1;
+    let least = (12 * ratio()) ** 2;
+    for (const row of near(grid, wx, wy, (12 * ratio()) / unit())) {
+      const [sx, sy] = screen(row);
+      const far = (sx - x) ** 2 + (sy - y) ** 2;
+      if (far < least) [best, least] = [row, far];
+    }
+    return best;
+  }
+
+  over.addEventListener("pointerdown", (event) => {
+    over.setPointerCapture(event.pointerId);
+    const [x, y] = at(event);
+    if (lasso || event.shiftKey) drawing = [[x, y]];
+    else dragging = { x, y, from: [...offset], moved: false };
+  });
+  over.addEventListener("pointermove", (event) => {
+    const [x, y] = at(event);
+    if (drawing) drawing.push([x, y]);
+    else if (dragging) {
+      dragging.moved ||= Math.hypot(x - dragging.x, y - dragging.y) > 4 * ratio();
+      offset = [dragging.from[0] + (x - dragging.x) / unit(), dragging.from[1] - (y - dragging.y) / unit()];
+    } else {
+      const row = nearest(x, y);
+      if (row === hovered) return;
+      hovered = row;
+      if (!selected.size) peek(row);
+    }
+    paint();
+  });
+  over.addEventListener("pointerup", (event) => {
+    if (drawing) {
+      choose(inside(drawing, ids.length, screen));
+      drawing = null;
+    } else if (dragging && !dragging.moved) {
+      const row = nearest(...at(event));
+      choose(row < 0 ? new Set() : new Set([row]));
+    }
+    dragging = null;
+    paint();
+  });
+  over.addEventListener("pointerleave", () => {
+    hovered = -1;
+    paint();
+  });
+  over.addEventListener(
+    "wheel",
+    (event) => {
+      event.preventDefault();
+      zoom(Math.exp(-event.deltaY * 0.0015), ...at(event));
+    },
+    { passive: false },
+  );
+
+  function zoom(by, x = over.width / 2, y = over.height / 2) {
+    const before = world(x, y);
+    scale = Math.min(200, Math.max(0.5, scale * by));
+    const now = world(x, y);
+    offset = [offset[0] + now[0] - before[0], offset[1] + now[1] - before[1]];
+    paint();
+  }
+
+  function everything() {
+    scale = 1;
+    offset = [0, 0];
+    paint();
+  }
+
+  // -- beside the map --------------------------------------------------------------------------------------------------
+
+  function rest() {
+    fill(side, h("p", { class: "hint" }, S.map.nothing));
+  }
+
+  let peeking = 0;
+  async function peek(row) {
+    const turn = ++peeking;
+    if (row < 0) return;
+    const [found] = await rowsOf([ids[row]]).catch(() => []);
+    if (turn === peeking && found && !left) fill(side, h("div", { class: "where" }, swatch(clusters[row]), nameOf(clusters[row])), card(found, null));
+  }
+
+  async function choose(rows) {
+    selected = rows;
+    paint();
+    if (rows.size === 0) return rest();
+    if (rows.size === 1) return peek([...rows][0]);
+    const counts = new Map();
+    for (const row of rows) counts.set(clusters[row], (counts.get(clusters[row]) ?? 0) + 1);
+    const of = counts.size === 1 ? [...counts.keys()][0] : null;
+    const whole = of === null ? 0 : clusters.reduce((sum, one) => sum + (one === of), 0);
+    const can = of !== null && of >= 0 && rows.size < whole;
+    fill(
+      side,
+      h("h2", { class: "selected" }, S.map.selected(rows.size)),
+      h("p", { class: "hint" }, S.map.inClusters),
+      h("ul", { class: "plain" }, [...counts].map(([one, count]) => h("li", {}, swatch(one), nameOf(one), h("span", { class: "count" }, count.toLocaleString())))),
+      h("div", { class: "stack" }, button(S.map.splitOff, () => split(of, rows), { class: "primary", disabled: !can }), button(S.map.clear, () => choose(new Set()))),
+      can ? null : h("p", { class: "hint" }, S.map.splitNeeds),
+    );
+  }
+
+  async function split(cluster, rows) {
+    if (await dialog.correct(S.map.splitOff, { kind: "split", cluster, rows: [...rows].map((row) => ids[row]) })) choose(new Set());
+  }
+
+  function tools() {
+    fill(
+      bar,
+      button([S.map.lasso, h("kbd", {}, "L")], () => ((lasso = !lasso), tools()), { "aria-pressed": String(lasso), class: lasso ? "on" : "", dataset: { tool: "lasso" } }),
+      button(S.map.links, () => ((links = !links), tools(), paint()), { "aria-pressed": String(links), class: links ? "on" : "" }),
+      button("+", () => zoom(1.4), { "aria-label": S.map.zoomIn }),
+      button("−", () => zoom(1 / 1.4), { "aria-label": S.map.zoomOut }),
+      button(S.map.all, everything),
+    );
+    over.classList.toggle("lasso", lasso);
+  }
+
+  const keysDown = (event) => {
+    const step = 0.1 / scale;
+    const moves = { ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, -step], ArrowDown: [0, step] };
+    if (moves[event.key]) offset = [offset[0] + moves[event.key][0], offset[1] + moves[event.key][1]];
+    else if (event.key === "+" || event.key === "=") zoom(1.4);
+    else if (event.key === "-") zoom(1 / 1.4);
+    else if (event.key === "0") everything();
+    else if (event.key.toLowerCase() === "l") (lasso = !lasso), tools();
+    else if (event.key === "Escape") choose(new Set());
+    else if (event.key === "?") dialog.keys();
+    else return false;
+    paint();
+    return true;
+  };
+
+  const watch = new ResizeObserver(size);
+  watch.observe(stage);
+  const stopListening = onChange(async (kind) => {
+    if (kind === "clusters" && ids.length && !left) {
+      try {
+        const points = await api.pointClusters();
+        if (points.length !== ids.length) return load();
+        await Promise.all([colours(), talk()]);
+        paint();
+      } catch (error) {
+        toast(error.message, "error");
+      }
+    }
+  });
+  tools();
+  load();
+  return {
+    keysDown,
+    leave() {
+      left = true;
+      watch.disconnect();
+      stopListening();
+    },
+  };
+}
+
+// Rows by cell of a square grid, so that what is near the pointer is found at once.
+function index(xy) {
+  const cells = new Map();
+  for (let row = 0; row < xy.length / 2; row++) {
+    const key = cellOf(xy[2 * row]) * CELLS + cellOf(xy[2 * row + 1]);
+    if (cells.has(key)) cells.get(key).push(row);
+    else cells.set(key, [row]);
+  }
+  return cells;
+}
+
+const cellOf = (value) => Math.min(CELLS - 1, Math.max(0, Math.floor(((value + 1) / 2) * CELLS)));
+
+function* near(cells, x, y, far) {
+  for (let i = cellOf(x - far); i <= cellOf(x + far); i++) for (let j = cellOf(y - far); j <= cellOf(y + far); j++) yield* cells.get(i * CELLS + j) ?? [];
+}
+
+// Rows whose point lies within a closed line, by counting crossings.
+function inside(line, count, screen) {
+  const found = new Set();
+  if (line.length < 3) return found;
+  const xs = line.map(([x]) => x);
+  const ys = line.map(([, y]) => y);
+  const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  for (let row = 0; row < count; row++) {
+    const [x, y] = screen(row);
+    if (x < left || x > right || y < top || y > bottom) continue;
+    let odd = false;
+    for (let i = 0, j = line.length - 1; i < line.length; j = i++) if (ys[i] > y !== ys[j] > y && x < ((xs[j] - xs[i]) * (y - ys[i])) / (ys[j] - ys[i]) + xs[i]) odd = !odd;
+    if (odd) found.add(row);
+  }
+  return found;
+}

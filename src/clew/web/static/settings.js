@@ -1,0 +1,124 @@
+// Settings, new rows, imported answers, and how people agree.
+
+import { api } from "./api.js";
+import { button, fill, h, toast } from "./dom.js";
+import { state } from "./state.js";
+import { S } from "./strings.js";
+
+const T = S.settings;
+
+export function settings(view) {
+  const place = h("section", { class: "settings" });
+  fill(view, place);
+
+  async function load() {
+    try {
+      const [project, agreement] = await Promise.all([api.settings(), api.agreement()]);
+      draw(project, agreement);
+    } catch (error) {
+      fill(place, h("p", { class: "warning" }, error.message));
+    }
+  }
+
+  function draw(project, agreement) {
+    const now = project.settings;
+    const fields = {
+      n_clusters: h("input", { type: "number", min: "1", value: now.n_clusters ?? "" }),
+      method: choice([["", T.auto], ...project.choices.method.map((one) => [one, one])], now.method ?? ""),
+      metric: choice(project.choices.metric.map((one) => [one, one]), now.metric),
+      scale: choice((project.choices.scale ?? [now.scale]).map((one) => [one, one]), now.scale),
+      strategy: choice([["", T.auto], ...project.choices.strategy.map((one) => [one, one])], now.strategy ?? ""),
+      overlap: h("input", { type: "number", min: "1", max: "20", value: now.overlap }),
+      check_share: h("input", { type: "number", min: "0", max: "0.05", step: "0.01", value: now.check_share }),
+    };
+    const columns = h("div", { class: "columns", role: "group", "aria-label": T.columns }, project.columns.filter((one) => one !== now.id_column).map((one) => h("label", { class: "check" }, h("input", { type: "checkbox", value: one, checked: (now.columns ?? []).includes(one) }), one)));
+    const label = (name, hint) => h("label", { class: "field" }, h("span", {}, T[name]), fields[name], hint ? h("small", {}, hint) : null);
+
+    async function save(event) {
+      event.preventDefault();
+      const chosen = [...columns.querySelectorAll("input:checked")].map((one) => one.value);
+      const wanted = {
+        n_clusters: fields.n_clusters.value === "" ? null : Number(fields.n_clusters.value),
+        method: fields.method.value || null,
+        strategy: fields.strategy.value || null,
+        metric: fields.metric.value,
+        scale: fields.scale.value,
+        columns: chosen.length ? chosen : null,
+        overlap: Number(fields.overlap.value),
+        check_share: Number(fields.check_share.value),
+      };
+      const changed = Object.fromEntries(Object.entries(wanted).filter(([name, value]) => JSON.stringify(value ?? null) !== JSON.stringify(now[name] ?? null)));
+      if (!Object.keys(changed).length) return toast(T.saved, "good");
+      try {
+        draw(await api.change({ ...changed, annotator: state.annotator }), agreement);
+        toast(T.saved, "good");
+      } catch (error) {
+        toast(error.message, "error");
+      }
+    }
+
+    fill(
+      place,
+      h("h1", {}, T.title),
+      h("p", { class: "hint" }, T.project(project.project, project.rows)),
+      project.changes ? h("p", { class: "warning" }, project.changes) : null,
+      h(
+        "form",
+        { onsubmit: save },
+        h("fieldset", {}, h("legend", {}, T.clustering), label("n_clusters", T.n_clusters_hint), label("method", T.method_hint), label("metric", T.metric_hint), label("scale", T.scale_hint), h("div", { class: "field wide" }, h("span", {}, T.columns), columns, h("small", {}, T.columns_hint))),
+        h("fieldset", {}, h("legend", {}, T.asking), label("strategy", T.strategy_hint), label("overlap"), label("check_share", T.check_hint)),
+        h("button", { type: "submit", class: "primary" }, T.save),
+      ),
+      h(
+        "fieldset",
+        {},
+        h("legend", {}, T.data),
+        h("label", { class: "field wide" }, h("span", {}, T.addRows), h("input", { type: "file", accept: ".csv,.tsv,.jsonl,.parquet", onchange: (event) => upload(event, "rows", T.added) })),
+        h("label", { class: "field wide" }, h("span", {}, T.importAnswers), h("input", { type: "file", accept: ".csv,.tsv,.jsonl,.json,.parquet", onchange: (event) => upload(event, "answers/import", T.imported) })),
+        button(T.rescan, rescan, {}),
+      ),
+      h(
+        "fieldset",
+        {},
+        h("legend", {}, T.agreement),
+        agreement.people.length
+          ? h("table", { class: "log" }, h("thead", {}, h("tr", {}, [T.person, T.pairs, T.share].map((one) => h("th", { scope: "col" }, one)))), h("tbody", {}, agreement.people.map((one) => h("tr", {}, h("td", {}, one.annotator), h("td", { class: "number" }, one.n_pairs ?? one.pairs ?? ""), h("td", { class: "number" }, share(one))))))
+          : h("p", { class: "hint" }, T.agreementNone),
+      ),
+    );
+  }
+
+  const share = (one) => {
+    const value = one.agreement ?? one.share ?? null;
+    return value === null ? S.empty : `${Math.round(100 * value)} %`;
+  };
+
+  async function upload(event, path, said) {
+    const [file] = event.target.files;
+    event.target.value = "";
+    if (!file) return;
+    try {
+      const done = await api.upload(path, file, state.annotator);
+      toast(said(done.count), "good");
+      load();
+    } catch (error) {
+      toast(error.message, "error");
+    }
+  }
+
+  async function rescan() {
+    try {
+      toast(T.added((await api.rescan(state.annotator)).count), "good");
+      load();
+    } catch (error) {
+      toast(error.message, "error");
+    }
+  }
+
+  load();
+  return { keysDown: () => false, leave() {} };
+}
+
+function choice(options, value) {
+  return h("select", {}, options.map(([one, text]) => h("option", { value: one, selected: one === value }, text)));
+}

@@ -1,0 +1,70 @@
+// What several views share: who is here, how things stand, rows and clusters seen before.
+
+import { api } from "./api.js";
+import { S } from "./strings.js";
+
+const listeners = new Set();
+export const state = {
+  annotator: localStorage.getItem("clew-annotator") ?? "me",
+  opinion: localStorage.getItem("clew-opinion") === "yes",
+  progress: null,
+  fit: -1,
+  names: new Map(),
+};
+
+export function keep(name, value) {
+  state[name] = value;
+  localStorage.setItem(`clew-${name}`, value === true ? "yes" : value === false ? "no" : value);
+}
+
+export function onChange(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+function tell(kind) {
+  for (const listener of listeners) listener(kind);
+}
+
+export function listen() {
+  const source = new EventSource("/api/events");
+  source.addEventListener("progress", (event) => {
+    state.progress = JSON.parse(event.data);
+    tell("progress");
+  });
+  source.addEventListener("clusters", (event) => {
+    state.fit = JSON.parse(event.data).fit;
+    rowCache.clear();
+    tell("clusters");
+  });
+  source.addEventListener("open", () => tell("online"));
+  source.addEventListener("error", () => tell("offline"));
+}
+
+// -- rows ------------------------------------------------------------------------------------------------------------
+
+const rowCache = new Map();
+const MOST_CACHED = 2000;
+const AT_ONCE = 100;
+
+export async function rowsOf(ids) {
+  const wanted = [...new Set(ids.map(String))].filter((id) => !rowCache.has(id));
+  for (let start = 0; start < wanted.length; start += AT_ONCE) {
+    const some = wanted.slice(start, start + AT_ONCE);
+    const found = await api.rows(some);
+    if (rowCache.size > MOST_CACHED) rowCache.clear();
+    found.forEach((row, place) => rowCache.set(some[place], row));
+  }
+  // A clear between two fetches may have dropped some: ask once more for those alone.
+  const missing = ids.map(String).filter((id) => !rowCache.has(id));
+  if (missing.length) (await api.rows([...new Set(missing)].slice(0, AT_ONCE))).forEach((row) => rowCache.set(String(row.id), row));
+  return ids.map((id) => rowCache.get(String(id)));
+}
+
+export async function clustersNow(wait = false) {
+  const found = await api.clusters(wait);
+  state.names = new Map(found.filter((one) => one.name).map((one) => [one.id, one.name]));
+  return found;
+}
+
+export const nameOf = (cluster) => (cluster === null || cluster === undefined || cluster < 0 ? S.clusters.newCluster : state.names.get(cluster) ?? S.cluster(cluster));
