@@ -1,0 +1,320 @@
+"""The page, used as a person uses it: a real server, a real browser, keys and clicks."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import httpx
+import numpy as np
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: the page is not tested.")
+
+TOKEN = "a-token-for-the-page"
+CENTRES = ((0, 0), (10, 0), (0, 10))
+N_EACH = 40
+HARM = '<script>window.harmed = 1</script><img src=x onerror="window.harmed = 2">'
+FORMULA = '=HYPERLINK("http://example.org", "click")'
+# Milliseconds; far above what anything takes, for machines that are busy.
+PATIENCE = 60_000
+
+
+def line(name, group, rng):
+    x, y = rng.normal(CENTRES[group], 0.6)
+    note = HARM if name.endswith("0") else FORMULA if name.endswith("5") else f"an ordinary remark about {name}"
+    return [name, f"{x:.3f}", f"{y:.3f}", note]
+
+
+def group_of(name):
+    return "abc".index(name[0])
+
+
+def truth(left, right):
+    return "same" if left[0] == right[0] else "different"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        reason = "chromium is not installed: the page is not tested."
+        pytest.fail(reason) if os.environ.get("CLEW_REQUIRE_CHROMIUM") == "1" else pytest.skip(reason)
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+             "--disable-sync", "--no-first-run"]  # fmt: skip
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=flags)
+        yield browser
+        browser.close()
+
+
+class Server:
+    """`clew serve` in a process of its own."""
+
+    def __init__(self, folder):
+        self.folder, self.port = folder, 0
+        rng = np.random.default_rng(0)
+        names = [f"{'abc'[group]}{place:02}" for group in range(3) for place in range(N_EACH)]
+        self.write("data.csv", [line(name, group_of(name), rng) for name in rng.permutation(names).tolist()])
+        self.start()
+
+    def write(self, name, lines):
+        with open(self.folder / name, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([["name", "x", "y", "note"], *lines])
+        return self.folder / name
+
+    def start(self):
+        program = "from clew.cli import main; main()"
+        arguments = ["serve", "data.csv", "--id", "name", "-k", "3", "--project", "page.clew", "--port", str(self.port),
+                     "--token", TOKEN, "--no-browser"]  # fmt: skip
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", program, *arguments], cwd=self.folder, stdout=subprocess.PIPE, text=True
+        )
+        said = self.process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=", said)
+        assert found, said
+        self.port = int(found[1])
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.process.stdout.close()
+
+    def get(self, path):
+        answer = httpx.get(
+            f"http://127.0.0.1:{self.port}/api/{path}", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60
+        )
+        assert answer.status_code == 200, answer.text
+        return answer
+
+
+@pytest.fixture
+def server(tmp_path):
+    server = Server(tmp_path)
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def page(browser, server):
+    """A page in which nothing is reported: no error, no refused resource, no harm done."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    complaints = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on(
+        "console",
+        lambda message: message.type == "error" and "ERR_CONNECTION_REFUSED" not in message.text
+        and "ERR_INCOMPLETE_CHUNKED" not in message.text and complaints.append(message.text),
+    )  # fmt: skip
+    page.goto(f"http://127.0.0.1:{server.port}/?token={TOKEN}")
+    yield page
+    assert page.evaluate("window.harmed") is None
+    context.close()
+    assert complaints == []
+
+
+def shown(page):
+    page.wait_for_selector(".cards .card:not(.skeleton) .card-id")
+    return tuple(text.removeprefix("Row ") for text in page.locator(".cards > .card > .card-id").all_inner_texts())
+
+
+def answer(page, count, answer_of=truth):
+    """Answer by keyboard; gives what was said."""
+    said = []
+    for _ in range(count):
+        pair = shown(page)
+        word = answer_of(*pair)
+        page.keyboard.press({"same": "s", "different": "d", "unsure": "Space"}[word])
+        said.append((*pair, word))
+        page.wait_for_function(
+            """pair => { const ids = [...document.querySelectorAll(".cards > .card > .card-id")].map(e => e.innerText);
+                         return ids.join() !== pair.map(id => "Row " + id).join() }""",
+            arg=list(pair),
+        )
+    page.wait_for_function('() => document.querySelector(".saved")?.innerText === "Saved"')
+    return said
+
+
+def answers_of(server):
+    return [(one["left"], one["right"], one["answer"]) for one in server.get("answers").json()]
+
+
+def settled(server):
+    """Cluster of each row once everything that was said is in it."""
+    return server.get("labels").json()
+
+
+def test_sixty_answers_by_keyboard_ten_undone_and_on_after_a_kill(page, server):
+    said = answer(page, 60)
+    assert len({frozenset(pair[:2]) for pair in said}) == 60
+    assert answers_of(server) == said
+    for left in range(59, 49, -1):
+        page.keyboard.press("z")
+        page.wait_for_function(f'() => document.querySelector(".figure b")?.innerText === "{left}"')
+    assert answers_of(server) == said[:50]
+    server.kill()
+    page.wait_for_selector("#banner:not([hidden])")
+    server.start()
+    page.wait_for_selector("#banner", state="hidden")
+    page.reload()
+    again = answer(page, 3)
+    assert answers_of(server) == said[:50] + again
+
+
+def test_an_answer_given_while_the_server_is_down_arrives_when_it_is_back(page, server):
+    answer(page, 2)
+    server.kill()
+    pair = shown(page)
+    page.keyboard.press("Space")
+    page.wait_for_selector(".saved.late")
+    server.start()
+    page.wait_for_function('() => document.querySelector(".saved")?.innerText === "Saved"')
+    assert answers_of(server)[-1] == (*pair, "unsure")
+
+
+def test_flag_comment_unsure_and_help_by_keyboard(page, server):
+    shown(page)
+    page.keyboard.press("?")
+    page.get_by_role("dialog").get_by_text("undo, as often as you like").wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.press("f")
+    page.keyboard.press("c")
+    page.get_by_role("dialog").get_by_role("textbox").fill("not so clear")
+    page.get_by_role("button", name="Keep it").click()
+    answer(page, 1, lambda *_: "unsure")
+    (only,) = server.get("answers").json()
+    assert (only["answer"], only["flag"], only["comment"]) == ("unsure", True, "not so clear")
+    assert only["seconds"] > 0
+
+
+def test_a_merge_and_a_never_join_hold_after_a_fit_with_new_rows(page, server):
+    answer(page, 8)
+    before = settled(server)
+    page.goto(f"http://127.0.0.1:{server.port}/#clusters")
+    first, second, third = sorted(set(before.values()))
+    page.locator(f'[data-cluster="{first}"]').click()
+    page.locator('[data-action="never"]').click()
+    page.locator(".pick button").filter(has_text=f"Cluster {third}").click()
+    page.get_by_role("button", name="Do it").click()
+    page.get_by_text("It holds in every later clustering.").wait_for()
+    page.locator(f'[data-cluster="{first}"]').click()
+    page.locator('[data-action="merge"]').click()
+    page.locator(".pick button").filter(has_text=f"Cluster {second}").click()
+    page.locator("dialog footer .primary").click()
+    # Answers said "different" of rows in the two, which a merge contradicts; the person changes those answers.
+    for _ in range(20):
+        page.wait_for_function('() => !document.querySelector("dialog[open] .dialog-body")?.innerText.includes("One moment")')
+        change = page.locator("dialog[open] .chain button").first
+        if not change.is_visible():
+            break
+        change.click()
+        page.wait_for_timeout(300)
+    rng = np.random.default_rng(1)
+    new = server.write("new.csv", [line(f"{'abc'[place % 3]}{90 + place // 3}", place % 3, rng) for place in range(12)])
+    page.goto(f"http://127.0.0.1:{server.port}/#settings")
+    page.locator('input[type="file"]').first.set_input_files(new)
+    page.get_by_text("12 rows added.").wait_for()
+    after = settled(server)
+    assert len(after) == 3 * N_EACH + 12
+    conflicts = server.get("conflicts").json()
+    merged = {after[row] for row, cluster in before.items() if cluster in (first, second)}
+    if not conflicts:
+        assert merged == {first}
+    assert {after[row] for row, cluster in before.items() if cluster == third} == {third}
+    assert third not in merged
+
+
+def test_a_contradiction_is_shown_as_a_chain_and_settled(page, server):
+    said = answer(page, 30)
+    left, right = next((one, two) for one, two, word in said if word == "different")
+    friend = next(
+        ({one, two} - {side}).pop()
+        for one, two, word in said
+        for side in (left, right)
+        if word == "same" and side in (one, two)
+    )
+    other = left if truth(friend, right) == "same" else right
+    with open(server.folder / "wrong.csv", "w", encoding="utf-8") as file:
+        file.write(f"id_1,id_2,answer\n{friend},{other},same\n")
+    page.goto(f"http://127.0.0.1:{server.port}/#settings")
+    page.locator('input[type="file"]').nth(1).set_input_files(server.folder / "wrong.csv")
+    page.get_by_text("1 answer imported.").wait_for()
+    page.keyboard.press("Alt+4")
+    page.locator("[data-conflict]").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("These answers cannot all be true").wait_for()
+    assert dialog.locator(".chain li").count() >= 3
+    assert friend in dialog.locator(".chain").inner_text()
+    dialog.get_by_role("button", name="Mark the last one as not sure").click()
+    page.get_by_text("Resolved.").wait_for()
+    assert server.get("conflicts").json() == []
+    assert answers_of(server)[-1] == (friend, other, "unsure")
+
+
+def test_the_lasso_selects_and_splits(page, server):
+    answer(page, 4)
+    settled(server)
+    page.goto(f"http://127.0.0.1:{server.port}/#map")
+    page.locator(".legend li").first.wait_for()
+    page.keyboard.press("l")
+    box = page.locator(".over").bounding_box()
+    corners = [(0.02, 0.02), (0.98, 0.02), (0.98, 0.98), (0.02, 0.98)]
+    points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
+    page.mouse.move(*points[0])
+    page.mouse.down()
+    for point in [*points[1:], points[0]]:
+        page.mouse.move(*point, steps=5)
+    page.mouse.up()
+    page.get_by_text(f"{3 * N_EACH} rows selected").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_text("Point at a row to see it").wait_for()
+
+
+def test_exports_hold_what_the_log_holds_and_no_formula(page, server):
+    said = answer(page, 12)
+    page.goto(f"http://127.0.0.1:{server.port}/#history")
+    with page.expect_download() as download:
+        page.locator('[data-export="answers.csv"]').click()
+    with open(download.value.path(), newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["id_1"], row["id_2"], row["answer"]) for row in rows] == said
+    with page.expect_download() as download:
+        page.locator('[data-export="labels.csv"]').click()
+    with open(download.value.path(), newline="", encoding="utf-8") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert len(cells) >= 2 * 3 * N_EACH
+    assert not any(cell.startswith(("=", "+", "@")) for cell in cells)
+
+
+def test_what_cells_hold_is_shown_as_text(page, server):
+    page.goto(f"http://127.0.0.1:{server.port}/#clusters")
+    page.locator(".choose").first.wait_for()
+    for _ in range(3):
+        for text in page.locator(".tile-text").all_inner_texts():
+            if text == HARM:
+                break
+        page.keyboard.press("ArrowDown")
+        page.wait_for_timeout(200)
+    page.goto(f"http://127.0.0.1:{server.port}/#ask")
+    for _ in range(12):
+        answer(page, 1)
+    assert HARM in {one["values"]["note"] for one in server.get("rows?ids=a00&ids=b10").json()}
+
+
+def test_every_view_opens_by_keyboard_and_the_theme_can_be_chosen(page, server):
+    shown(page)
+    for place, name in enumerate(["Ask", "Map", "Clusters", "Review", "History", "Settings"], start=1):
+        page.keyboard.press(f"Alt+{place}")
+        page.wait_for_function(f'() => document.title === "{name} · clew"')
+        assert page.locator("#nav [aria-current]").inner_text() == name
+    page.locator(".theme").click()
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    page.locator(".theme").click()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
