@@ -210,7 +210,9 @@ def test_a_merge_and_a_never_join_hold_after_a_fit_with_new_rows(page, server):
     page.locator("dialog footer .primary").click()
     # Answers said "different" of rows in the two, which a merge contradicts; the person changes those answers.
     for _ in range(20):
-        page.wait_for_function('() => !document.querySelector("dialog[open] .dialog-body")?.innerText.includes("One moment")')
+        page.wait_for_function(
+            '() => !document.querySelector("dialog[open] .dialog-body")?.innerText.includes("One moment")'
+        )
         change = page.locator("dialog[open] .chain button").first
         if not change.is_visible():
             break

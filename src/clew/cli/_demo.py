@@ -201,6 +201,7 @@ def _say_next(out: Path, k: int, scale: str, random_state: int) -> None:
         f"    {flags}",
         f"{clew} check {place}/answers.csv -k {k}",
         f"{clew} methods",
+        f"{clew} serve {place}/data.csv --id id -k {k}     a page in your browser that asks",
     ):
         console.print(Text(f"  {line}", "cyan"), soft_wrap=True)
 

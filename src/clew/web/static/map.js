@@ -98,7 +98,7 @@ export function map(view) {
     const image = context.createImageData(width, height);
     const pixels = new Uint32Array(image.data.buffer);
     const many = ids.length > 20000;
-    const radius = Math.max(1, Math.round(ratio() * (many ? 1 : ids.length > 2000 ? 2 : 3.2) * Math.min(2, Math.sqrt(scale))));
+    const radius = Math.max(1, Math.round(ratio() * (many ? 1 : ids.length > 2000 ? 2 : 4) * Math.min(2, Math.sqrt(scale))));
     const disc = [];
     for (let y = -radius; y <= radius; y++) for (let x = -radius; x <= radius; x++) if (x * x + y * y <= radius * radius + 0.5) disc.push([x, y]);
     const shades = new Map();
