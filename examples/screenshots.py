@@ -1,7 +1,7 @@
 """The pictures of docs/page.md: every view of the page, in light and dark, on the iris flowers and on short texts.
 
-`python examples/screenshots.py [VIEW ...]` needs chromium and Playwright (`pip install '.[dev]'`). It starts a server of
-its own on a free port of this machine and writes docs/images/page-*.png.
+`python examples/screenshots.py [VIEW ...]` needs chromium and Playwright (`pip install '.[dev]'`). It starts a
+server of its own on a free port of this machine and writes docs/images/page-*.png.
 """
 
 from __future__ import annotations
