@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 
-import httpx
+import httpx2
 import numpy as np
 import pytest
 
@@ -86,7 +86,7 @@ class Server:
         self.process.stdout.close()
 
     def get(self, path):
-        answer = httpx.get(
+        answer = httpx2.get(
             f"http://127.0.0.1:{self.port}/api/{path}", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60
         )
         assert answer.status_code == 200, answer.text
