@@ -187,7 +187,11 @@ class Session(Asking, Exchanging):
             return self._version
 
     def set(self, *, annotator: str = "me", **settings: Any) -> None:
-        """Change settings: n_clusters, method, strategy, metric, overlap, lease_seconds, check_share, random_state."""
+        """Change settings.
+
+        n_clusters, method, strategy, metric, overlap, lease_seconds, check_share, random_state; and how rows become
+        vectors: columns, scale, text.
+        """
         check_name(annotator)
         values = checked(settings)
         with self._writing() as transaction:
@@ -196,6 +200,7 @@ class Session(Asking, Exchanging):
                 raise ParameterError(
                     f"n_clusters={values['n_clusters']}, but there are {n_rows} rows. Lower n_clusters."
                 )
+            self._state.require_encodable(values)
             self._append(transaction, "setting", annotator, {"settings": values, "reason": None})
 
     # -- looking ---------------------------------------------------------------------------------------------------

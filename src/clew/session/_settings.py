@@ -13,8 +13,12 @@ from clew.exceptions import ParameterError
 from clew.session._clustering import check_method
 from clew.session._strategies import strategy_setting
 
+# What decides how rows become vectors.
+ENCODING = ("columns", "scale", "text")
 # What can be changed while a project lives.
-SETTABLE = ("n_clusters", "method", "strategy", "overlap", "lease_seconds", "check_share", "random_state", "metric")
+SETTABLE = (
+    "n_clusters", "method", "strategy", "overlap", "lease_seconds", "check_share", "random_state", "metric", *ENCODING,
+)  # fmt: skip
 SCALES = ("auto", "standard", "minmax", "robust", "none")
 TEXTS = ("auto", "tfidf", "embeddings", "none")
 _ALLOWED = {
@@ -24,6 +28,8 @@ _ALLOWED = {
     "check_share": number(0, 0.05),
     "random_state": integer(0),
     "metric": words("euclidean", "cosine"),
+    "scale": words(*SCALES),
+    "text": words(*TEXTS),
 }
 
 
@@ -42,9 +48,17 @@ def checked(values: dict[str, Any]) -> dict[str, Any]:
         raise ParameterError(f"set: expected some of {', '.join(SETTABLE)}, got {', '.join(values) or 'none'}.")
     check_parameters(_Given(values), {name: allowed for name, allowed in _ALLOWED.items() if name in values})
     check_method(values.get("method"))
+    if values.get("columns") is not None:
+        values = values | {"columns": _column_names(values["columns"])}
     if "strategy" in values:
         values = values | {"strategy": strategy_setting(values["strategy"])}
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
+
+
+def _column_names(columns: Any) -> list[str]:
+    if isinstance(columns, str) or not isinstance(columns, Sequence) or not columns:
+        raise ParameterError(f"columns={columns!r}: expected a list of names, or None for all that can be used.")
+    return [str(name) for name in columns]
 
 
 def check_word(name: str, value: Any, known: Sequence[str]) -> None:

@@ -23,6 +23,7 @@ from clew.session._corrections import Clusters, Correction, in_force
 from clew.session._events import Event
 from clew.session._identity import stable_ids
 from clew.session._ledger import Ledger, Record
+from clew.session._settings import ENCODING
 from clew.session._store import Lease
 from clew.session._strategies import default_strategy, made
 from clew.session._table import Rows
@@ -105,6 +106,11 @@ class State:
         self._grown = (body, Rows(self.settings, self.read_base(self.ledger), [*self._bodies, body]))
         return self._grown[1]
 
+    def require_encodable(self, settings: dict[str, Any]) -> None:
+        """Refuse settings with which the rows cannot become vectors."""
+        if not set(ENCODING).isdisjoint(settings):
+            Rows({**self.settings, **settings}, self.read_base(self.ledger), self._bodies)
+
     def _read_prior(self) -> Constraints:
         columns = self.ledger.events[0].payload["prior"]
         if columns is None:
@@ -138,7 +144,7 @@ class State:
         """Take in an event that is in the log."""
         self.ledger.apply(event)
         self._register(event)
-        if event.kind == "rows_added" or (event.kind == "setting" and "data" in event.payload):
+        if self._reshapes(event):
             self._load_rows()
         self._relabel(event)
         if event.kind == "answer":
@@ -149,6 +155,14 @@ class State:
         elif event.kind not in ("fit", "name", "import"):
             self.settings, self._counted = self.ledger.settings()
             self.build()
+
+    def _reshapes(self, event: Event) -> bool:
+        """Whether rows, or how they become vectors, are other than before."""
+        if event.kind == "undo":
+            return self._reshapes(self.ledger.event(event.payload["undoes"]))
+        if event.kind == "setting":
+            return "data" in event.payload or not set(ENCODING).isdisjoint(event.payload["settings"])
+        return event.kind == "rows_added"
 
     def _relabel(self, event: Event) -> None:
         """What an event does to the clusters at once."""

@@ -145,6 +145,9 @@ class Settings(Body):
     method: Word | None = None
     strategy: Word | None = None
     metric: Literal["euclidean", "cosine"] = "euclidean"
+    columns: Annotated[list[Word], Field(min_length=1, max_length=MOST_ROWS)] | None = None
+    scale: Word = "auto"
+    text: Word = "auto"
     overlap: Annotated[int, Field(strict=True, ge=1, le=100)] = 1
     lease_seconds: Annotated[float, Field(ge=1, le=1e7, allow_inf_nan=False)] = 600
     check_share: Annotated[float, Field(ge=0, le=0.05, allow_inf_nan=False)] = 0.0

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from clew._registry import by_method_name
 from clew.exceptions import ClewError, FileError, NotFoundError
-from clew.session import Session, strategies
+from clew.session import SCALES, TEXTS, Session, strategies
 from clew.web import _models as take
 from clew.web import _views as show
 from clew.web._worker import Worker
@@ -156,6 +156,7 @@ def _project(session: Session) -> show.Project:
     settings["strategy"] = strategy["name"] if strategy else None
     choices = {
         "method": list(by_method_name()), "strategy": list(strategies()), "metric": ["euclidean", "cosine"],
+        "scale": list(SCALES), "text": list(TEXTS),
     }  # fmt: skip
     changes = session.changes
     return show.Project(

@@ -26,7 +26,8 @@ export function settings(view) {
       n_clusters: h("input", { type: "number", min: "1", value: now.n_clusters ?? "" }),
       method: choice([["", T.auto], ...project.choices.method.map((one) => [one, one])], now.method ?? ""),
       metric: choice(project.choices.metric.map((one) => [one, one]), now.metric),
-      scale: choice((project.choices.scale ?? [now.scale]).map((one) => [one, one]), now.scale),
+      scale: choice(project.choices.scale.map((one) => [one, one]), now.scale),
+      text: choice(project.choices.text.map((one) => [one, one]), now.text),
       strategy: choice([["", T.auto], ...project.choices.strategy.map((one) => [one, one])], now.strategy ?? ""),
       overlap: h("input", { type: "number", min: "1", max: "20", value: now.overlap }),
       check_share: h("input", { type: "number", min: "0", max: "0.05", step: "0.01", value: now.check_share }),
@@ -43,6 +44,7 @@ export function settings(view) {
         strategy: fields.strategy.value || null,
         metric: fields.metric.value,
         scale: fields.scale.value,
+        text: fields.text.value,
         columns: chosen.length ? chosen : null,
         overlap: Number(fields.overlap.value),
         check_share: Number(fields.check_share.value),
@@ -65,7 +67,7 @@ export function settings(view) {
       h(
         "form",
         { onsubmit: save },
-        h("fieldset", {}, h("legend", {}, T.clustering), label("n_clusters", T.n_clusters_hint), label("method", T.method_hint), label("metric", T.metric_hint), label("scale", T.scale_hint), h("div", { class: "field wide" }, h("span", {}, T.columns), columns, h("small", {}, T.columns_hint))),
+        h("fieldset", {}, h("legend", {}, T.clustering), label("n_clusters", T.n_clusters_hint), label("method", T.method_hint), label("metric", T.metric_hint), label("scale", T.scale_hint), label("text", T.text_hint), h("div", { class: "field wide" }, h("span", {}, T.columns), columns, h("small", {}, T.columns_hint))),
         h("fieldset", {}, h("legend", {}, T.asking), label("strategy", T.strategy_hint), label("overlap"), label("check_share", T.check_hint)),
         h("button", { type: "submit", class: "primary" }, T.save),
       ),
@@ -81,17 +83,14 @@ export function settings(view) {
         "fieldset",
         {},
         h("legend", {}, T.agreement),
-        agreement.people.length
-          ? h("table", { class: "log" }, h("thead", {}, h("tr", {}, [T.person, T.pairs, T.share].map((one) => h("th", { scope: "col" }, one)))), h("tbody", {}, agreement.people.map((one) => h("tr", {}, h("td", {}, one.annotator), h("td", { class: "number" }, one.n_pairs ?? one.pairs ?? ""), h("td", { class: "number" }, share(one))))))
+        agreement.pairs.length
+          ? h("table", { class: "log" }, h("thead", {}, h("tr", {}, [T.person, T.pairs, T.share].map((one) => h("th", { scope: "col" }, one)))), h("tbody", {}, agreement.people.map((one) => h("tr", {}, h("td", {}, one.annotator), h("td", { class: "number" }, one.shared), h("td", { class: "number" }, share(one))))))
           : h("p", { class: "hint" }, T.agreementNone),
       ),
     );
   }
 
-  const share = (one) => {
-    const value = one.agreement ?? one.share ?? null;
-    return value === null ? S.empty : `${Math.round(100 * value)} %`;
-  };
+  const share = (one) => (one.shared ? `${Math.round((100 * one.agreed) / one.shared)} %` : S.empty);
 
   async function upload(event, path, said) {
     const [file] = event.target.files;

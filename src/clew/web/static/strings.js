@@ -154,6 +154,7 @@ export const S = {
     strategy: "What to ask", strategy_hint: "By default the best for what is known.",
     metric: "Distance", metric_hint: "cosine suits texts and embeddings.",
     scale: "Scaling", scale_hint: "auto gives every column the same weight.",
+    text: "Texts", text_hint: "tfidf counts words; embeddings needs the extra text.",
     columns: "Columns to cluster by", columns_hint: "None chosen: all that can be used.",
     overlap: "People asked about each pair", check_share: "Share of check questions", check_hint: "At most 0.05.",
     auto: "automatic",
