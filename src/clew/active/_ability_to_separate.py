@@ -228,7 +228,7 @@ class StrongParts:
         self._view = view
         self._known_different: list[tuple[int, int]] = []
         self._parent = strong.copy()
-        known = np.fromiter(map(view.knowledge.component, range(view.n_rows)), np.int64, view.n_rows)
+        known = view.knowledge.components(np.arange(view.n_rows))
         order = np.argsort(known, kind="stable")
         together = np.flatnonzero(known[order[1:]] == known[order[:-1]])
         merge_pairs(self._parent, np.column_stack([order[together], order[together + 1]]))

@@ -15,9 +15,6 @@ from scipy import sparse
 from clew.active._answers import SAME, Pair
 from clew.active._view import View, squared_distances
 
-# Rows measured at once: a block of distances of n times this.
-_CHUNK = 64
-
 
 class ExploreConsolidate:
     """Explore, then consolidate.
@@ -60,20 +57,11 @@ def explore(view: View, rng: np.random.Generator, *, until_complete: bool = True
         if view.neighbourhoods:
             break
         yield from _first_pair(view, int(start))
-    nearest = np.full(view.n_rows, np.inf)
-    measured = np.zeros(view.n_rows, dtype=bool)
     while view.neighbourhoods and (rows := view.unplaced()).size:
         if until_complete and view.n_clusters is not None and len(view.neighbourhoods) >= view.n_clusters:
             return
-        # Running minima: only rows placed since the last question are measured.
-        fresh = np.flatnonzero(view.placed & ~measured)
-        for chunk in np.array_split(fresh, len(fresh) // _CHUNK + 1):
-            points = view.X[chunk]
-            points = np.asarray(points.toarray() if sparse.issparse(points) else points, dtype=np.float64)
-            nearest = np.minimum(nearest, squared_distances(view.X, None, points).min(axis=1, initial=np.inf))
-        measured[fresh] = True
         begun = half_placed(view, rows)
-        row = begun[0] if len(begun) else rows[nearest[rows].argmax()]
+        row = begun[0] if len(begun) else rows[view.to_placed()[rows].argmax()]
         yield from place(view, int(row), "Is this a new group?")
 
 

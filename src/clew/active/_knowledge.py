@@ -48,6 +48,11 @@ class Knowledge:
             return np.array(self._rows[root], dtype=np.int64)
         return self._prior_rows(root)
 
+    def size(self, row: int) -> int:
+        """How many rows are known to be together with a row, itself included."""
+        root = self.component(row)
+        return len(self._rows[root]) if root in self._rows else len(self._prior_rows(root))
+
     def _prior_rows(self, component: int) -> IntArray:
         pointers, rows = self._prior.rows
         return rows[pointers[component] : pointers[component + 1]]

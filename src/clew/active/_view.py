@@ -16,6 +16,9 @@ from clew.active._knowledge import Knowledge
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
+# Rows whose distances to all others are held at once.
+_CHUNK = 64
+
 
 @dataclass(frozen=True)
 class Neighbourhood:
@@ -82,6 +85,9 @@ class View:
         self._doubts: dict[int, set[int]] = {}
         self._closed: dict[int, int] = {}
         self._cache: tuple[int, list[Neighbourhood]] | None = None
+        self._found: dict[int, Neighbourhood] = {}
+        self._nearest = np.full(self.n_rows, np.inf)
+        self._measured = np.zeros(self.n_rows, dtype=bool)
         for row in prior_rows.tolist():
             self._settle(row)
 
@@ -180,12 +186,30 @@ class View:
     def neighbourhoods(self) -> list[Neighbourhood]:
         """Groups of rows known to be together that are known to differ from each other, in order of discovery."""
         if self._cache is None or self._cache[0] != self.n_answers:
-            found = []
-            for member in self._members:
-                rows = self.knowledge.rows(member)
-                found.append(Neighbourhood(member, rows, mean_row(self.X, rows)))
-            self._cache = (self.n_answers, found)
+            self._cache = (self.n_answers, [self._neighbourhood(member) for member in self._members])
         return self._cache[1]
+
+    def _neighbourhood(self, member: int) -> Neighbourhood:
+        """One that has not grown since it was looked at is as it was: rows never leave."""
+        known = self._found.get(member)
+        if known is None or len(known.rows) != self.knowledge.size(member):
+            rows = self.knowledge.rows(member)
+            self._found[member] = known = Neighbourhood(member, rows, mean_row(self.X, rows))
+        return known
+
+    def to_placed(self) -> FloatArray:
+        """Squared distance of each row to the nearest one in a neighbourhood; inf while there is none.
+
+        Kept up to date, so that a strategy which starts afresh measures only rows placed since.
+        """
+        fresh = np.flatnonzero(self.placed & ~self._measured)
+        for chunk in np.array_split(fresh, len(fresh) // _CHUNK + 1):
+            points = self.X[chunk]
+            points = np.asarray(points.toarray() if sparse.issparse(points) else points, dtype=np.float64)
+            far = squared_distances(self.X, None, points).min(axis=1, initial=np.inf)
+            self._nearest = np.minimum(self._nearest, far)
+        self._measured[fresh] = True
+        return self._nearest
 
     def unplaced(self) -> IntArray:
         """Rows in no neighbourhood that a question can place: not "unsure" with all, and in no pending question.
