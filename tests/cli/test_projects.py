@@ -220,6 +220,15 @@ def test_status_of_many_clusters_counts_the_small_ones(clew, blobs):
     assert "in 2 smaller clusters" in clew("status", "many.clew").stdout
 
 
+def test_status_keeps_numbers_and_cuts_long_rows(clew, blobs):
+    (blobs / "wide.csv").write_text("id,text\n" + "".join(f"{place},{'word ' * 40}{place}\n" for place in range(4)))
+    with Session.create("wide.clew", "wide.csv", id_column="id", n_clusters=2) as session:
+        session.fit()
+    last = clew("status", "wide.clew").stdout.splitlines()[-1]
+    assert last.split()[0].isdecimal() and last.split()[1].isdecimal()
+    assert len(last) == 80 and last.endswith("…")
+
+
 def test_status_as_json(clew, project):
     told = json.loads(clew("status", "data.clew", "--json").stdout)
     assert told["progress"]["answered"] == 4

@@ -94,10 +94,11 @@ def _tell_clusters(told: dict[str, Any], project: str) -> None:
 def _clusters_table(clusters: list[dict[str, Any]]) -> Table:
     """Give the clusters by id with their sizes and most typical rows; the largest when there are many."""
     largest = sorted(clusters, key=lambda cluster: -cluster["size"])[:MOST_CLUSTERS]
-    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
-    table.add_column("cluster", max_width=24, overflow="fold")
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim", expand=True)
+    names = [_render.cluster_name(cluster["id"], cluster["name"]) for cluster in largest]
+    table.add_column("cluster", width=min(max(map(len, ["cluster", *names])), 24), overflow="fold")
     table.add_column("rows", justify="right", no_wrap=True)
-    table.add_column("typical row", no_wrap=True, overflow="ellipsis")
+    table.add_column("typical row", ratio=1, no_wrap=True, overflow="ellipsis")
     for cluster in sorted(largest, key=lambda cluster: cluster["id"]):
         row = Text.assemble((f"{shown(cluster['typical'][0])}  ", "cyan"), cluster["example"])
         table.add_row(Text(_render.cluster_name(cluster["id"], cluster["name"])), f"{cluster['size']:,}", row)
