@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from clew.datasets import Table
-from clew.exceptions import FileError
+from clew.exceptions import FileError, StorageError
 from clew.session._events import Event
 from clew.session._ledger import Ledger
 from clew.session._settings import utc
@@ -27,6 +27,8 @@ class Core:
         self._clock: Callable[[], float] = time.time
         self._closed = False
         self._lease_version = -1  # -1: to be read again
+        self._shared: Transaction | None = None
+        self._is_spoilt = self._is_ahead = False
         self._state = state or State(store.events(), self._read_base, store.leases())
         self._state.read_base = self._read_base
 
@@ -43,30 +45,71 @@ class Core:
         return table
 
     @contextmanager
+    def together(self) -> Iterator[None]:
+        """Calls in one transaction: all of them are recorded when the block ends, or none.
+
+        What a call returns is safe only then. Twenty people who answer at once share one visit to the disk this way.
+        """
+        with self._reading():
+            try:
+                with self._transacting() as self._shared:
+                    yield
+                    if self._is_spoilt:
+                        raise StorageError("A request that came with this one failed. Nothing was recorded; try again.")
+            except BaseException:
+                self._is_ahead = True  # memory has moved with the calls, the log has not
+                raise
+            finally:
+                self._shared, self._is_spoilt = None, False
+
+    @contextmanager
     def _writing(self) -> Iterator[Transaction]:
         """A transaction on top of everything that others have written; what it did is taken in once it is safe.
 
         All of it happens under the lock: another thread would find the new events in the log and take them in first.
         """
         with self._reading():
-            try:
-                with self._store.writing() as transaction:
-                    self._catch_up(transaction.events(self._version))
-                    if transaction.lease_version != self._lease_version:
-                        self._state.take_leases(transaction.leases())
+            if self._shared is None:
+                with self._transacting() as transaction:
                     yield transaction
-                self._state.change_leases(transaction.changed)
-                self._catch_up(transaction.appended)
-                self._lease_version = transaction.lease_version
+                return
+            before = self._shared.counters
+            try:
+                yield self._shared
             except BaseException:
-                self._lease_version = -1
+                self._is_spoilt = self._is_spoilt or self._shared.counters != before
                 raise
+            self._take_in(self._shared)
+
+    @contextmanager
+    def _transacting(self) -> Iterator[Transaction]:
+        try:
+            with self._store.writing() as transaction:
+                self._catch_up(transaction.events(self._version))
+                if transaction.lease_version != self._lease_version:
+                    self._state.take_leases(transaction.leases())
+                yield transaction
+            self._take_in(transaction)
+        except BaseException:
+            self._lease_version = -1
+            raise
+
+    def _take_in(self, transaction: Transaction) -> None:
+        """What a transaction did since this was called last."""
+        changed, appended = transaction.changed, transaction.appended
+        transaction.changed, transaction.appended = [], []
+        self._state.change_leases(changed)
+        self._catch_up(appended)
+        self._lease_version = transaction.lease_version
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
         with self._lock:
             if self._closed:
                 raise FileError("This session is closed. Open it again with Session.open.")
+            if self._is_ahead:
+                self._state = State(self._store.events(), self._read_base, self._store.leases())
+                self._is_ahead = False
             yield
 
     def _append(

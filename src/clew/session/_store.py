@@ -6,6 +6,7 @@ appends and commits. SQLite takes the lock with BEGIN IMMEDIATE, PostgreSQL by s
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -65,6 +66,23 @@ _questions = sa.Table(
     sa.Column("is_open", sa.Boolean, nullable=False),
 )
 sa.Index("open_questions", _questions.c.project, _questions.c.is_open)
+
+# Statements of every call, made once: building them takes longer than SQLite needs to run them.
+_COUNTERS = ("last_seq", "last_question", "lease_version")
+_LOCK = sa.select(_projects).where(_projects.c.id == sa.bindparam("project")).with_for_update()
+_ADD_EVENT = _events.insert()
+_ADD_QUESTION = _questions.insert()
+_COUNT = (
+    _projects.update()
+    .where(_projects.c.id == sa.bindparam("which"))
+    .values({name: sa.bindparam(name) for name in _COUNTERS})
+)
+
+
+@functools.cache
+def _change_question(names: tuple[str, ...]) -> sa.Update:
+    chosen = (_questions.c.project == sa.bindparam("of")) & (_questions.c.id == sa.bindparam("which"))
+    return _questions.update().where(chosen).values({name: sa.bindparam(name) for name in names})
 
 
 def _first_schema(connection: sa.Connection) -> None:
@@ -171,8 +189,7 @@ class Store:
     def writing(self) -> Iterator[Transaction]:
         """A transaction that holds the lock of the project; it commits when the block ends well."""
         with _translated(self.place), self._engine.begin() as connection:
-            query = sa.select(_projects).where(_projects.c.id == self._project)
-            row = connection.execute(query.with_for_update()).one()
+            row = connection.execute(_LOCK, {"project": self._project}).one()
             transaction = Transaction(connection, self._project, row.last_seq, row.last_question, row.lease_version)
             yield transaction
             transaction.finish()
@@ -208,7 +225,7 @@ class Transaction:
     ) -> None:
         self._connection, self._project = connection, project
         self.last_seq, self.last_question, self.lease_version = last_seq, last_question, lease_version
-        self._before = (last_seq, last_question, lease_version)
+        self._before = self.counters
         self.appended: list[Event] = []
         self.changed: list[Lease] = []
 
@@ -220,10 +237,7 @@ class Transaction:
         """Add events (kind, time, annotator, payload, body) to the log."""
         made = [Event(self.last_seq + place, *event) for place, event in enumerate(events, start=1)]
         if made:
-            self._connection.execute(
-                _events.insert(),
-                [_row(self._project, one) for one in made],
-            )
+            self._connection.execute(_ADD_EVENT, [_row(self._project, one) for one in made])
             self.last_seq = made[-1].seq
         read = [Event(e.seq, e.kind, e.time, e.annotator, json.loads(to_json(e.payload)), e.body) for e in made]
         self.appended += read
@@ -243,31 +257,32 @@ class Transaction:
         """A new question, numbered on."""
         self.last_question += 1
         self.lease_version += 1
-        self._connection.execute(
-            _questions.insert().values(
-                project=self._project, id=self.last_question, payload=to_json(payload), annotator=annotator,
-                expires=expires, answered=None, is_open=True,
-            )
-        )  # fmt: skip
+        values = {
+            "project": self._project, "id": self.last_question, "payload": to_json(payload), "annotator": annotator,
+            "expires": expires, "answered": None, "is_open": True,
+        }  # fmt: skip
+        self._connection.execute(_ADD_QUESTION, values)
         self.changed.append(Lease(self.last_question, json.loads(to_json(payload)), annotator, expires, None, True))
         return self.changed[-1]
 
     def change_lease(self, lease: Lease, **values: Any) -> Lease:
         """Give a question to somebody else, close it, or open it again."""
         self.lease_version += 1
-        chosen = (_questions.c.project == self._project) & (_questions.c.id == lease.id)
-        self._connection.execute(_questions.update().where(chosen).values(**values))
+        which = {"of": self._project, "which": lease.id}
+        self._connection.execute(_change_question(tuple(values)), which | values)
         self.changed.append(replace(lease, **values))
         return self.changed[-1]
 
+    @property
+    def counters(self) -> tuple[int, int, int]:
+        """The numbers of the last event, the last question and the last change of a question."""
+        return self.last_seq, self.last_question, self.lease_version
+
     def finish(self) -> None:
         """Write the counters."""
-        now = (self.last_seq, self.last_question, self.lease_version)
-        if now != self._before:
-            names = ("last_seq", "last_question", "lease_version")
-            self._connection.execute(
-                _projects.update().where(_projects.c.id == self._project).values(dict(zip(names, now, strict=True)))
-            )
+        if self.counters != self._before:
+            values = dict(zip(_COUNTERS, self.counters, strict=True))
+            self._connection.execute(_COUNT, {"which": self._project} | values)
 
 
 def _row(project: int, event: Event) -> dict[str, Any]:

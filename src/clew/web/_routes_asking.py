@@ -24,7 +24,7 @@ def asking_routes(worker: Worker) -> APIRouter:
 
         A page says which questions it is `holding`; those of this person that it lost come back first.
         """
-        found = await worker.quick(worker.ahead.take, body.annotator, body.n or 1, body.holding)
+        found = await worker.write(worker.ahead.take, body.annotator, body.n or 1, body.holding)
         if found and body.n is None:
             worker.draw_ahead(body.annotator)
         if body.n is None:
@@ -44,7 +44,7 @@ def asking_routes(worker: Worker) -> APIRouter:
     @router.post("/answers", status_code=201, response_model=Told)
     async def answer(body: take.Answered) -> Any:
         """Record an answer; it is safe once this returns. The same answer again changes nothing."""
-        return await worker.quick(
+        return await worker.write(
             session.tell, body.question, body.answer, annotator=body.annotator, seconds=body.seconds,
             confidence=body.confidence, comment=body.comment, flag=body.flag,
         )  # fmt: skip
@@ -63,7 +63,7 @@ def asking_routes(worker: Worker) -> APIRouter:
     @router.patch("/answers/{answer_id}", response_model=Told)
     async def revise(answer_id: take.PathNumber, body: take.Revised) -> Any:
         """Change an earlier answer; the log keeps both."""
-        return await worker.quick(
+        return await worker.write(
             session.revise, answer_id, body.answer, annotator=body.annotator, confidence=body.confidence,
             comment=body.comment,
         )  # fmt: skip
@@ -71,7 +71,7 @@ def asking_routes(worker: Worker) -> APIRouter:
     @router.post("/undo", response_model=show.Undone)
     async def undo(body: take.Undo | None = None) -> Any:
         """Take back the last thing said, by anybody or by one person; `undone` is null if there is none."""
-        return await worker.quick(_undone, worker, None if body is None else body.annotator)
+        return await worker.write(_undone, worker, None if body is None else body.annotator)
 
     @router.get("/progress", response_model=show.Status)
     async def progress() -> Any:
@@ -86,7 +86,7 @@ def asking_routes(worker: Worker) -> APIRouter:
     @router.post("/conflicts/{conflict_id}/resolve", response_model=list[Conflict])
     async def resolve(conflict_id: take.PathNumber, body: take.Resolved) -> Any:
         """Settle a conflict: change one answer, keep all as preferences (soft), or unsure. Gives those left."""
-        return await worker.quick(
+        return await worker.write(
             session.resolve, conflict_id, body.how, answer_id=body.answer_id, answer=body.answer,
             annotator=body.annotator,
         )  # fmt: skip

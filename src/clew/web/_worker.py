@@ -7,19 +7,21 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import ParamSpec, TypeVar
+from queue import SimpleQueue
+from typing import Any, ParamSpec, TypeVar
 
-from clew.exceptions import ClewError
+from clew.exceptions import ClewError, StorageError
 from clew.session import Question, Session
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# A session does one thing at a time, so more threads for short calls would only wait for each other.
 _QUICK_THREADS = 2
 _SLOW_THREADS = 4
+# Calls recorded together at most: the first of them waits for the last.
+_MOST_TOGETHER = 64
 # Seconds between looks at what other processes have written and whether a fit is due.
 _BEAT = 0.5
 # After a fit its thread rests at least a second, and four times as long as the fit took: answering goes first.
@@ -36,6 +38,7 @@ class Worker:
     session : Session
     fits : Fits
     ahead : Ahead
+    writer : Writer
     closing : bool
         Whether the server is going down: streams end.
     """
@@ -43,11 +46,13 @@ class Worker:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.fits, self.ahead = Fits(session), Ahead(session)
+        self.writer = Writer(session, self.ahead.forget)
         self.open()
 
     def open(self) -> None:
         """Have threads; they start with the first call."""
         self.closing = False
+        self.writer.open()
         self._quick = ThreadPoolExecutor(_QUICK_THREADS, thread_name_prefix="clew-quick")
         self._slow = ThreadPoolExecutor(_SLOW_THREADS, thread_name_prefix="clew-slow")
 
@@ -59,9 +64,13 @@ class Worker:
         """A call that may take seconds, in a thread that answers never wait for."""
         return await asyncio.get_running_loop().run_in_executor(self._slow, partial(call, *args, **kwargs))
 
+    async def write(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """A short call that writes, recorded together with those of others; safe once this returns."""
+        return await asyncio.wrap_future(self.writer.submit(partial(call, *args, **kwargs)))
+
     def draw_ahead(self, annotator: str) -> None:
         """Have the next question of a person ready before it is asked for."""
-        self._quick.submit(self.ahead.fill, annotator)
+        self.writer.submit(partial(self.ahead.fill, annotator))
 
     async def run(self) -> None:
         """Keep up with other processes and with what was said, until cancelled."""
@@ -79,8 +88,81 @@ class Worker:
     def close(self) -> None:
         """Finish what is under way."""
         self.closing = True
+        self.writer.close()
         for pool in (self._quick, self._slow):
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+class Writer:
+    """One thread for the short writing calls of all people, which records those that wait together.
+
+    A visit to the disk takes longer than all the rest of an answer; twenty people who answer at once share one.
+    """
+
+    def __init__(self, session: Session, on_failure: Callable[[], None]) -> None:
+        self._session, self._on_failure = session, on_failure
+        self._thread: threading.Thread | None = None
+        self._turn = threading.Lock()
+        self._calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()
+
+    def open(self) -> None:
+        """Take calls; the thread starts with the first."""
+        self._calls = SimpleQueue()
+        self._thread = None
+
+    def submit(self, call: Callable[[], T]) -> Future[T]:
+        """Have a call made; the future is done once it is recorded."""
+        future: Future[T] = Future()
+        self._calls.put((call, future))
+        with self._turn:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, args=(self._calls,), name="clew-writer", daemon=True)
+                self._thread.start()
+        return future
+
+    def close(self) -> None:
+        """Finish the calls that were submitted."""
+        self._calls.put(None)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self, calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None]) -> None:
+        while (first := calls.get()) is not None:
+            batch = [first]
+            while len(batch) < _MOST_TOGETHER and not calls.empty():
+                following = calls.get()
+                if following is None:
+                    calls.put(None)
+                    break
+                batch.append(following)
+            self._record([one for one in batch if one[1].set_running_or_notify_cancel()])
+
+    def _record(self, batch: list[tuple[Callable[[], Any], Future[Any]]]) -> None:
+        outcomes: list[tuple[Future[Any], Any, Exception | None]] = []
+        try:
+            with self._session.together():
+                for call, future in batch:
+                    outcomes.append((future, *_outcome(call)))
+        except Exception as error:  # nothing was recorded, and nobody is told otherwise
+            self._on_failure()
+            for _, future in batch:
+                future.set_exception(error)
+            return
+        for future, value, problem in outcomes:
+            if problem is None:
+                future.set_result(value)
+            else:
+                future.set_exception(problem)
+
+
+def _outcome(call: Callable[[], Any]) -> tuple[Any, Exception | None]:
+    """What a call gives, or why it refuses; a database that fails ends the whole transaction."""
+    try:
+        return call(), None
+    except StorageError:
+        raise
+    except ClewError as error:
+        return None, error
 
 
 class Fits:
@@ -170,6 +252,8 @@ class Ahead:
                 return
         try:
             question = self._session.ask(annotator)
+        except StorageError:
+            raise
         except ClewError:
             return  # told when the question is asked for
         if question is None:
@@ -178,6 +262,11 @@ class Ahead:
             self._ready[annotator] = question
             if len(self._ready) > _MOST_PEOPLE:
                 self._ready.popitem(last=False)
+
+    def forget(self) -> None:
+        """Drop what was drawn: it was not recorded, and its numbers will be given to other questions."""
+        with self._lock:
+            self._ready.clear()
 
     def _pop(self, annotator: str) -> Question | None:
         with self._lock:
