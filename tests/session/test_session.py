@@ -447,7 +447,7 @@ def test_exports_come_back(store_url, table, tmp_path):
         with pytest.raises(ParameterError, match="what='songs'"):
             session.export("songs", tmp_path / "songs.csv")
         answers = session.answers()
-    with Session.create(f"{store_url}-2", tmp_path / "data.csv", id_column="key", name="copy") as other:
+    with Session.create(store_url, tmp_path / "data.csv", id_column="key", name="copy") as other:
         for suffix in (".csv", ".jsonl", ".parquet"):
             assert other.import_answers(tmp_path / f"answers{suffix}") == (3 if suffix == ".csv" else 0)
         assert [(one.left, one.right, one.answer, one.time) for one in other.answers()] == [

@@ -337,10 +337,13 @@ class State:
     def change_leases(self, leases: Iterable[Lease]) -> None:
         """Questions that were given to somebody, answered or opened again."""
         for lease in leases:
+            is_again = lease.is_open and lease.id not in self.leases and self.leases and lease.id < max(self.leases)
             if lease.is_open:
                 self.leases[lease.id] = lease
             else:
                 self.leases.pop(lease.id, None)
+            if is_again:  # by number, as the database has them
+                self.leases = dict(sorted(self.leases.items()))
 
     def drop_lease(self, lease: Lease) -> None:
         """Nobody waits for this answer any longer."""
