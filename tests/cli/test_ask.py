@@ -12,6 +12,7 @@ import pytest
 from clew import Session
 from clew.active import DenseMinMax
 from clew.cli import _ask
+from clew.cli._project import Request, place_of, shown_place
 
 pytest.importorskip("sqlalchemy", reason="needs the extra app")
 
@@ -53,7 +54,7 @@ class Keys:
 
 
 def sit(session, press, **options):
-    _ask.Sitting(session, Keys(press, **options), "me", "data.clew").run()
+    _ask.Sitting(session, Keys(press, **options), "me", Request("data.csv")).run()
 
 
 def answers(path="data.clew"):
@@ -193,7 +194,7 @@ def test_which_questions_are_answered_by_number(clew, blobs):
 
 def test_a_choice_of_more_than_nine_is_typed_to_enter(project):
     digits = iter(["2", "enter", "x"])
-    sitting = _ask.Sitting(project, Keys(lambda: next(digits)), "me", "data.clew")
+    sitting = _ask.Sitting(project, Keys(lambda: next(digits)), "me", Request("data.csv"))
     assert sitting._number("1", 12) == 12
     assert sitting._number("1", 12) == 0
     assert sitting._number("7", 9) == 7
@@ -339,6 +340,34 @@ def test_bad_input_is_exit_2(clew, blobs, words, sentence):
     assert result.exit_code == 2
     assert sentence in result.stderr.replace("\n", " ")
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "word, place",
+    [
+        ("tickets.csv", "tickets.clew"),
+        ("a/b.c/tickets.parquet", "a/b.c/tickets.clew"),
+        ("pictures", "pictures.clew"),
+        ("old.clew", "old.clew"),
+        ("postgresql://ada@host/db", "postgresql://ada@host/db"),
+    ],
+)
+def test_where_the_project_is(word, place):
+    assert place_of(word) == place
+
+
+def test_a_folder_with_a_dot_keeps_its_name(tmp_path):
+    folder = tmp_path / "photos.2024"
+    folder.mkdir()
+    assert place_of(str(folder)) == f"{folder}.clew"
+
+
+def test_commands_to_type_next_hold_no_password_and_name_the_project():
+    request = Request("my tickets.csv", project="postgresql://ada:se:cr/et@host:5432/db")
+    assert request.typed == "postgresql://ada@host:5432/db --name 'my tickets'"
+    assert Request("my tickets.csv").typed == "'my tickets.clew'"
+    assert Request("postgresql://host/db").typed == "postgresql://host/db"
+    assert shown_place("postgresql://:x@host/db") == "postgresql://@host/db"
 
 
 def test_a_failing_fit_is_told(project):

@@ -52,12 +52,11 @@ _HELP = (
 
 def run(request: Request, annotator: str, most: int | None) -> None:
     """Ask until nothing is left, enough was answered, or the person stops."""
-    place = request.place
     with opened_or_begun(request) as session, keyboard() as keys:
         try:
-            Sitting(session, keys, annotator, place, most).run()
+            Sitting(session, keys, annotator, request, most).run()
         except KeyboardInterrupt:
-            _exits.say("stopped", f"every answer is safe in {shown_place(place)}", "yellow", separator="; ")
+            _exits.say("stopped", f"every answer is safe in {shown_place(request.place)}", "yellow", separator="; ")
             raise typer.Exit(_exits.INTERRUPTED) from None
 
 
@@ -73,9 +72,11 @@ class Draft:
 class Sitting:
     """One person answering for a while."""
 
-    def __init__(self, session: Session, keys: Keyboard, annotator: str, place: str, most: int | None = None) -> None:
+    def __init__(
+        self, session: Session, keys: Keyboard, annotator: str, request: Request, most: int | None = None
+    ) -> None:
         self._session, self._keys, self._annotator, self._most = session, keys, annotator, most
-        self._place = shown_place(place)
+        self._place, self._typed = shown_place(request.place), request.typed
         self._console = _render.console()
         self._fits = Fits(session, wait=not keys.is_live)
         self._answered = 0
@@ -243,7 +244,7 @@ class Sitting:
             sentence = (
                 f"{_render.counted(now.conflicts, 'contradiction waits', 'contradictions wait')} to be resolved: "
             )
-            self._console.print(Text(f"{sentence}clew review {self._place}", "yellow"))
+            self._console.print(Text(f"{sentence}clew review {self._typed}", "yellow"))
 
     def _progress(self) -> None:
         now = self._session.progress()
@@ -264,7 +265,7 @@ class Sitting:
                 f", {now.answered:,} in all; every one is safe in {self._place}.",
             )
         )
-        self._console.print(f"The clusters: clew export {self._place} -o labels.csv", style="dim", markup=False)
+        self._console.print(Text(f"The clusters: clew export {self._typed} -o labels.csv", "dim"), soft_wrap=True)
 
 
 class Fits:

@@ -13,7 +13,7 @@ from rich.text import Text
 from clew.cli import _render
 from clew.cli._cards import shown
 from clew.cli._progress import progress
-from clew.cli._project import opened
+from clew.cli._project import opened, typed
 from clew.constraints import AnswerRecord, Answers, key_of, read_answers
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def run(
     if as_json:
         _render.print_json(told)
     else:
-        _tell(told, project)
+        _tell(told, typed(project, name))
 
 
 def _sorted_out(session: Session, answers: Answers) -> tuple[list[AnswerRecord], list[dict[str, Any]]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,6 +49,18 @@ class Request:
         """Where the project is."""
         return self.project or place_of(self.data)
 
+    @property
+    def project_name(self) -> str | None:
+        """The name of the project; in a database, where many share one place, that of the data unless given."""
+        if self.name is None and "://" in self.place and not is_project(self.data):
+            return Path(self.data).stem
+        return self.name
+
+    @property
+    def typed(self) -> str:
+        """The project as it is typed in another command."""
+        return typed(self.place, self.project_name)
+
     def settings(self) -> dict[str, Any]:
         """Give the settings that were named."""
         columns = None if self.columns is None else [name.strip() for name in self.columns.split(",") if name.strip()]
@@ -81,7 +95,7 @@ def opened(word: str, name: str | None = None, data: str | None = None, *, tell:
         session = Session.open(place, data, name=name)
     with session:
         if tell:
-            tell_changes(session, word)
+            tell_changes(session, typed(word, name))
         yield session
 
 
@@ -102,13 +116,13 @@ def _found(request: Request) -> Session | None:
     data = None if is_project(request.data) else request.data
     try:
         with progress(f"opening {shown_place(place)}"):
-            session = Session.open(place, data, name=_name(request))
+            session = Session.open(place, data, name=request.project_name)
     except FileError:
         if data is None or "://" not in place:
             raise
         return None  # a database without this project; if it cannot be reached, beginning says so
     try:
-        tell_changes(session, place)
+        tell_changes(session, request.typed)
         _change_settings(session, request)
     except BaseException:
         session.close()
@@ -125,7 +139,7 @@ def _begun(request: Request) -> Session:
         session = Session.create(
             request.place,
             request.data,
-            name=_name(request),
+            name=request.project_name,
             constraints=request.constraints,
             **request.settings(),
         )
@@ -139,19 +153,12 @@ def _first_lines(table: str) -> str:
     return "\n".join([heading, *lines[:_MOST_COLUMNS], *([f"and {more} more columns"] if more > 0 else [])])
 
 
-def _name(request: Request) -> str | None:
-    """The name of a project; in a database, where many share one place, that of the data."""
-    if request.name is None and "://" in request.place and not is_project(request.data):
-        return Path(request.data).stem
-    return request.name
-
-
-def tell_changes(session: Session, word: str) -> None:
+def tell_changes(session: Session, project: str) -> None:
     """Say on stderr what differs between the data and what the project knows of it."""
     changes = session.changes
     if not changes:
         return
-    advice = f" To take in the new rows: clew add {word}." if changes.added else ""
+    advice = f" To take in the new rows: clew add {project}." if changes.added else ""
     _exits.say("note", f"{changes}{advice}", "yellow")
 
 
@@ -186,6 +193,11 @@ def _said(value: Any) -> str:
 
 
 def shown_place(place: str) -> str:
-    """Give a place without a password."""
-    head, mark, rest = place.partition("://")
-    return f"{head}{mark}{rest.rpartition('@')[2]}" if mark else place
+    """Give a place without the password of a database."""
+    return re.sub(r"(?<=://)([^/@:]*):.*@", r"\1@", place)
+
+
+def typed(word: str, name: str | None) -> str:
+    """Give a project as it is typed in another command."""
+    named = "" if name is None else f" --name {shlex.quote(name)}"
+    return f"{shlex.quote(shown_place(word))}{named}"

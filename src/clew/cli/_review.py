@@ -11,7 +11,7 @@ from clew.cli import _render
 from clew.cli._cards import shown
 from clew.cli._conflict import chain_table
 from clew.cli._progress import progress
-from clew.cli._project import opened
+from clew.cli._project import opened, typed
 from clew.cli._words import conflict_heading
 
 
@@ -25,7 +25,7 @@ def run(project: str, most: int, name: str | None, data: str | None, as_json: bo
             {"conflicts": [asdict(one) for one in conflicts], "answers": [asdict(item) for item in items]}
         )
         return
-    console = _render.console()
+    console, project = _render.console(), typed(project, name)
     if not conflicts and not items:
         console.print("Nothing looks wrong.", style="bold green")
         return
@@ -40,7 +40,8 @@ def run(project: str, most: int, name: str | None, data: str | None, as_json: bo
         console.print(f"and {_render.counted(len(conflicts) - most, 'more conflict')}.")
     if items:
         console.print(_table(items[:most]))
-        console.print(Text(f"To change one: clew correct {project} answer NUMBER same | different | unsure", "dim"))
+        sentence = f"To change one: clew correct {project} answer NUMBER same | different | unsure"
+        console.print(Text(sentence, "dim"), soft_wrap=True)
     if len(items) > most:
         console.print(f"and {_render.counted(len(items) - most, 'more answer')}; -n {len(items)} shows all.")
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from clew.cli import _render
 from clew.cli._cards import shown, summary
-from clew.cli._project import opened, place_of, shown_place
+from clew.cli._project import opened, place_of, shown_place, typed
 
 if TYPE_CHECKING:
     from clew import Session
@@ -27,7 +27,7 @@ def run(project: str, name: str | None, data: str | None, as_json: bool) -> None
     if as_json:
         _render.print_json(told)
     else:
-        _tell(told, project)
+        _tell(told, typed(project, name))
 
 
 def status(session: Session, place: str) -> dict[str, Any]:
@@ -83,12 +83,12 @@ def _tell_clusters(told: dict[str, Any], project: str) -> None:
     console = _render.console()
     clusters = told["clusters"]
     if not clusters:
-        console.print(f"There are no clusters yet: clew export {project} makes them.", style="dim", markup=False)
+        console.print(Text(f"There are no clusters yet: clew export {project} makes them.", "dim"), soft_wrap=True)
         return
     console.print(_clusters_table(clusters))
     if told["progress"]["stale"]:
         sentence = f"Something was said since these clusters were made: clew export {project} makes them anew."
-        console.print(Text(sentence, "dim"))
+        console.print(Text(sentence, "dim"), soft_wrap=True)
 
 
 def _clusters_table(clusters: list[dict[str, Any]]) -> Table:
