@@ -54,35 +54,39 @@ def _session(request: Request) -> Session:
     """The project if it is there, with the settings that were named; else a new one."""
     from clew import Session
 
-    place, is_there = _place(request)
-    if is_there:
-        with progress(f"opening {Path(place).name}"):
-            session = Session.open(place, None if place == request.data else request.data, name=request.name)
+    place = _place(request)
+    session = _found(place, request)
+    if session is not None:
         if session.changes:
             _exits.say("note", str(session.changes), "yellow")
         _change(session, request.settings)
         return session
-    if place == request.data:
-        raise FileError(f"There is no project {place}. Begin one with its data: clew serve DATA.")
     with progress(f"reading {Path(request.data).name}"):
         return Session.create(place, request.data, name=request.name, id_column=request.id_column, **request.settings)
 
 
-def _place(request: Request) -> tuple[str, bool]:
-    """Where the project is, and whether it is there: named, the data itself, or a file beside the data."""
+def _place(request: Request) -> str:
+    """Where the project is: named, the data itself, or a file beside the data."""
     is_project = "://" in request.data or request.data.endswith(".clew")
-    place = request.project or (request.data if is_project else str(Path(request.data).with_suffix(".clew")))
-    if "://" not in place:
-        return place, Path(place).exists()
+    return request.project or (request.data if is_project else str(Path(request.data).with_suffix(".clew")))
+
+
+def _found(place: str, request: Request) -> Session | None:
+    """The project if it is there; None for a database that holds none, as after a start that was cut short."""
     from clew import Session
 
+    data = None if place == request.data else request.data
+    if "://" not in place and not Path(place).exists():
+        if data is None:
+            raise FileError(f"There is no project {place}. Begin one with its data: clew serve DATA.")
+        return None
     try:
-        Session.open(place, None if place == request.data else request.data, name=request.name).close()
+        with progress(f"opening {Path(place).name}"):
+            return Session.open(place, data, name=request.name)
     except FileError as error:
-        if "holds no project" not in str(error):
+        if data is None or "holds no project" not in str(error):
             raise
-        return place, False
-    return place, True
+        return None
 
 
 def _change(session: Session, settings: dict[str, Any]) -> None:

@@ -436,7 +436,7 @@ _SENTENCES = (
     ("full", "The disk is full: {place} cannot grow. Nothing was recorded; free some space and try again."),
     ("no space", "The disk is full: {place} cannot grow. Nothing was recorded; free some space and try again."),
     ("disk i/o", "{place} cannot be written (disk error). Nothing was recorded; check the disk and try again."),
-    ("unable to open", "Cannot open {place}: check the path and its permissions."),
+    ("unable to open", "Cannot open {place}: check the path, and that the file and its folder may be written."),
     ("locked", "{place} is busy: another program has held it for {patience} seconds. Nothing was recorded; try again."),
     ("connect", "Cannot reach {place}. Nothing was recorded; check the server and its address."),
 )
