@@ -20,7 +20,7 @@ from clew.exceptions import NotFoundError, ParameterError
 
 IntArray = npt.NDArray[np.int64]
 
-# Rows of a cluster that can take the place of its medoid when that one is moved away.
+# Rows that stand for a cluster: when its medoid is moved away, the next takes its place.
 _STAND_INS = 10
 KINDS = ("merge", "split", "move", "never")
 
@@ -240,7 +240,10 @@ class Clusters:
             raise ParameterError(f"The row is in cluster {cluster} already.")
         made = Correction(0, "move", about=[[row]], changes=[([row], old, new_id if cluster is None else cluster)])
         if cluster is not None:
-            made.links.append(Link([row], self.rows(cluster)[:_STAND_INS], SAME))
+            # One row alone would follow the moved one halfway into a third cluster: the core of the cluster holds both.
+            core = self.rows(cluster)[:_STAND_INS]
+            made.stars.append(core)
+            made.links.append(Link([row], core, SAME))
         others = [] if old < 0 else [other for other in self.rows(old) if other != row]
         if others:
             made.links.append(Link([row], others[:_STAND_INS], DIFFERENT))
