@@ -120,6 +120,10 @@ class AbilityToSeparate:
                 "two rows can share. Lower theta or raise n_neighbors."
             )
 
+    @classmethod
+    def _examples(cls) -> list[AbilityToSeparate]:
+        return [cls(n_neighbors=5), cls(n_neighbors=5, score="random")]
+
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
         """Ask the best candidate, propagate, refine, until no candidate is left."""
         if view.n_rows < 2:
@@ -128,18 +132,19 @@ class AbilityToSeparate:
             f"vu2012 n_neighbors={self.n_neighbors} theta={self.theta}",
             lambda: neighbour_graph(view.X, *self._settings(view.n_rows)),
         )
-        candidates = graph.candidates[self._ranking(graph, rng)]
-        parts = StrongParts(view, graph.strong)
-        guessed = np.zeros(len(candidates), dtype=np.int8)
+        guessed = np.zeros(len(graph.candidates), dtype=np.int8)
         while True:
-            guess, is_left = parts.propagate(candidates)
-            _impute(view, candidates, guess, guessed, self.confidence)
+            ranking = self._ranking(graph, rng)
+            # Read from the view anew for each question: a run that is resumed asks what one that goes on asks.
+            parts, pair = StrongParts(view, graph.strong), None
+            while pair is None and parts.found_more:
+                guess, is_left = parts.propagate(graph.candidates)
+                pair = _best_open(view, graph.candidates[ranking[is_left[ranking]]], parts)
+            _impute(view, graph.candidates, guess, guessed, self.confidence)
             guessed = guess
-            pair = _best_open(view, candidates[is_left], parts)
-            if pair is not None:
-                yield pair
-            elif not parts.found_more:
+            if pair is None:
                 return
+            yield pair
 
     def _settings(self, n_rows: int) -> tuple[int, int]:
         """The k and theta in use for this many rows."""
@@ -224,11 +229,11 @@ class StrongParts:
     """Rows joined by strong paths: heavy edges, and must-links as far as they are known (Definition 1)."""
 
     def __init__(self, view: View, strong: IntArray) -> None:
-        self.found_more = False
+        self.found_more = True
         self._view = view
         self._known_different: list[tuple[int, int]] = []
         self._parent = strong.copy()
-        known = view.knowledge.components(np.arange(view.n_rows))
+        known = view.knowledge.components()
         order = np.argsort(known, kind="stable")
         together = np.flatnonzero(known[order[1:]] == known[order[:-1]])
         merge_pairs(self._parent, np.column_stack([order[together], order[together + 1]]))

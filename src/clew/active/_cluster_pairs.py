@@ -26,8 +26,9 @@ class ClusterPairs:
     Notes
     -----
     Doubt is large where the squared distance between two centres is small against the sum of the mean squared
-    distances of the rows to them. The medoid is the row nearest to the centre. The clusterer runs again only when all
-    pairs of the current clusters are decided; questions end when a new run brings none. O(n d + k² d) per run.
+    distances of the rows to them. The medoid is the row nearest to the centre. The clusterer runs again after every
+    answer, so that a log that is resumed meets the same clusters; questions end when all pairs of the current clusters
+    are decided. O(n d + k² d) per run.
 
     References
     ----------
@@ -44,21 +45,23 @@ class ClusterPairs:
     """
 
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
-        """Cluster, ask about pairs of clusters, and begin again."""
-        asked = view.n_rows > 1
-        while asked:
-            asked = False
-            clusters = clusters_of(view.labels())
-            medoids, pairs = doubtful_pairs(view.X, clusters)
-            for one, two in pairs:
-                if view.is_open(medoids[one], medoids[two]):
-                    asked = True
-                    yield Pair(
-                        medoids[one],
-                        medoids[two],
-                        why="Do these two clusters belong together?",
-                        rows=(tuple(clusters[one].tolist()), tuple(clusters[two].tolist())),
-                    )
+        """Cluster, ask about the pair of clusters most in doubt, and begin again."""
+        while view.n_rows > 1 and (pair := _most_doubtful(view)) is not None:
+            yield pair
+
+
+def _most_doubtful(view: View) -> Pair | None:
+    clusters = clusters_of(view.labels())
+    medoids, pairs = doubtful_pairs(view.X, clusters)
+    for one, two in pairs:
+        if view.is_open(medoids[one], medoids[two]):
+            return Pair(
+                medoids[one],
+                medoids[two],
+                why="Do these two clusters belong together?",
+                rows=(tuple(clusters[one].tolist()), tuple(clusters[two].tolist())),
+            )
+    return None
 
 
 def clusters_of(labels: npt.NDArray[Any]) -> list[IntArray]:
@@ -78,6 +81,6 @@ def doubtful_pairs(X: Any, clusters: list[IntArray]) -> tuple[list[int], list[tu
         (one, two): float(((centers[one] - centers[two]) ** 2).sum())
         for one, two in combinations(range(len(clusters)), 2)
     }
-    # Two clusters of one place each have no spread: then the nearer pair is more in doubt.
-    tiny = np.finfo(float).tiny
-    return medoids, sorted(gaps, key=lambda pair: (gaps[pair] / (spread[list(pair)].sum() + tiny), gaps[pair]))
+    # Two clusters of one place each have no spread: they come last, the nearer pair first.
+    doubt = {pair: gap / spread[list(pair)].sum() if spread[list(pair)].any() else np.inf for pair, gap in gaps.items()}
+    return medoids, sorted(gaps, key=lambda pair: (doubt[pair], gaps[pair]))

@@ -112,20 +112,34 @@ class Committee:
                 f"kappa_cannot={kappa_cannot!r} in Committee: expected a number below kappa_must={kappa_must!r}."
             )
 
+    @classmethod
+    def _examples(cls) -> list[Committee]:
+        return [cls(10), cls(5, kappa_must=0.7, metric="cosine")]
+
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
         """Ask about the most uncertain row, then the next."""
         if view.n_clusters is None:
             raise ParameterError("Committee needs n_clusters: its members are k-means clusterings. Pass n_clusters.")
         settings = (self.n_members, self.share, self.kappa_must, self.kappa_cannot, self.metric, self.random_state)
         opinion: Opinion = view.once(f"committee {view.n_clusters} {settings}", lambda: self._convene(view))
+        # Read from the view anew for each question: a run that is resumed asks what one that goes on asks.
+        while (pair := self._next_question(view, opinion)) is not None:
+            yield pair
+
+    def _next_question(self, view: View, opinion: Opinion) -> Pair | None:
+        """Guess, and find the most uncertain row that is not placed yet."""
+        view.imputed.clear()
         for pair, association in opinion.guesses:
             same = association >= self.kappa_must
             view.impute(pair, SAME if same else DIFFERENT, _RIGHT * (association if same else 1 - association))
-        waiting = {row for pair in view.pending for row in pair}
-        waiting.difference_update(opinion.representatives)
-        for row in opinion.order.tolist():
-            if row not in waiting:
-                yield from _place(view, opinion, row)
+        representatives = _standing(view, opinion)
+        waiting = {row for pair in view.pending for row in pair}.difference(opinion.representatives)
+        components = view.knowledge.components()
+        is_placed = np.isin(components, components[representatives])
+        for row in opinion.order[~is_placed[opinion.order]].tolist():
+            if row not in waiting and (found := _place(view, opinion, representatives, row)) is not None:
+                return found
+        return None
 
     def _convene(self, view: View) -> Opinion:
         assert view.n_clusters is not None
@@ -299,28 +313,20 @@ def weighted_margins(associations: FloatArray, sizes: IntArray) -> FloatArray:
     return np.where(total > 0, 2 * first / np.where(total > 0, total, 1) - 1, 0.0)
 
 
-def _place(view: View, opinion: Opinion, row: int) -> Generator[Pair, Any, None]:
+def _place(view: View, opinion: Opinion, representatives: list[int], row: int) -> Pair | None:
     """Algorithm 22 for one row: the representatives in descending order of association, until one is the same."""
-    assert view.n_clusters is not None
-    representatives = _standing(view, opinion)
-    left = [one for one in representatives if view.knowledge.relation(row, one) is not DIFFERENT]
-    if any(view.knowledge.relation(row, one) is SAME for one in left):
-        return
+    left = [one for one in representatives if view.knowledge.relation(row, one) is None]
+    if len(left) == 1 and len(representatives) == view.n_clusters:
+        view.impute(Pair(row, left[0]), SAME, _RIGHT)  # implied, if the committee's representatives do differ
+        return None
     close = dict(zip(opinion.representatives, opinion.associations[row].tolist(), strict=True))
     for one in representatives:
         if one not in close:
             close[one] = float((opinion.votes[row] == opinion.votes[one]).mean())
     for one in sorted(left, key=lambda one: -close[one]):
-        if len(left) == 1 and len(representatives) == view.n_clusters:
-            view.impute(Pair(row, one), SAME, _RIGHT)  # implied, if the committee's representatives do differ
-            return
-        if not view.is_open(row, one):
-            continue
-        answer = yield Pair(row, one, why="The clusterings disagree on this row. Does it belong here?")
-        if answer is SAME:
-            return
-        if answer is DIFFERENT:
-            left.remove(one)
+        if view.is_open(row, one):
+            return Pair(row, one, why="The clusterings disagree on this row. Does it belong here?")
+    return None
 
 
 def _standing(view: View, opinion: Opinion) -> list[int]:

@@ -72,11 +72,15 @@ class DenseMinMax:
             raise ParameterError(f'ask={ask!r} in DenseMinMax: expected "pairs" or "label".')
         self.n_neighbors, self.threshold, self.ask = n_neighbors, threshold, ask
 
+    @classmethod
+    def _examples(cls) -> list[DenseMinMax]:
+        return [cls(n_neighbors=4), cls(n_neighbors=4, ask="label")]
+
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair | Which, Any, None]:
         """Explore and consolidate in dense regions, then elsewhere."""
         dense = self._dense(view)
-        for rows in (np.flatnonzero(dense), np.arange(view.n_rows)):
-            yield from first_neighbourhood(view, rng, rows, self._first_question)
+        everyone = np.arange(view.n_rows)
+        yield from first_neighbourhood(view, rng, everyone[dense], everyone, question=self._first_question)
         while view.neighbourhoods and (rows := view.unplaced()).size:
             row = least_certain(view, rows[dense[rows]] if dense[rows].any() else rows)
             members = nearest_members(view, row)

@@ -17,7 +17,7 @@ from sklearn.neighbors import NearestNeighbors
 from clew._validation import NONE, check_parameters, integer, number
 from clew.active._ability_to_separate import nearest_neighbours
 from clew.active._answers import Pair
-from clew.active._view import View, mean_row, squared_distances
+from clew.active._view import Nearest, View, distances_to, mean_row, squared_distances
 from clew.exceptions import ParameterError
 
 IntArray = npt.NDArray[np.int64]
@@ -64,6 +64,10 @@ class DensityBorder:
         self.eps, self.min_samples = eps, min_samples
         check_parameters(self, {"eps": number(0) | NONE, "min_samples": integer(1)})
 
+    @classmethod
+    def _examples(cls) -> list[DensityBorder]:
+        return [cls(min_samples=3)]
+
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
         """Finish what was begun, then take one core row after the other."""
         if view.n_rows < 2:
@@ -77,30 +81,9 @@ class DensityBorder:
                 f"eps={self.eps} in DensityBorder: no row has min_samples={self.min_samples} rows within it. "
                 "Raise eps or lower min_samples."
             )
-        selected = _selected_before(view, dense)
-        for row in selected:
-            if not view.placed[row]:
-                yield from _against(view, row, selected)
-            yield from _borders(view, row, dense)
-        core_rows = view.X[dense.core]
-        nearest = np.full(len(dense.core), np.inf)
-        is_measured = np.zeros(view.n_rows, dtype=bool)
-        while True:
-            is_explored = view.placed.copy()
-            is_explored[selected] = True
-            free = np.flatnonzero(~is_explored[dense.core])
-            if not free.size:
-                return
-            # Running minima: only rows explored since the last question are measured.
-            new = np.flatnonzero(is_explored & ~is_measured)
-            if new.size:
-                nearest = np.minimum(nearest, pairwise_distances_argmin_min(core_rows, view.X[new])[1])
-                is_measured[new] = True
-            place = free[nearest[free].argmax()] if is_explored.any() else rng.choice(free)
-            row = int(dense.core[place])
-            yield from _against(view, row, selected)
-            selected.append(row)
-            yield from _borders(view, row, dense)
+        # One question at a time, all read from the view: a run that is resumed asks what one that goes on asks.
+        while (pair := _next_question(view, dense, rng)) is not None:
+            yield pair
 
 
 @dataclass(frozen=True)
@@ -139,29 +122,50 @@ def dense_rows(X: Any, eps: float | None, min_samples: int) -> DenseRows:
     return DenseRows(core, border, dict(zip(core.tolist(), found.tolist(), strict=True)))
 
 
-def _selected_before(view: View, dense: DenseRows) -> list[int]:
-    """Core rows that questions were about, and one row of each neighbourhood known otherwise."""
+def _next_question(view: View, dense: DenseRows, rng: np.random.Generator) -> Pair | None:
+    """What is left to ask about the core rows selected so far, in their order; else about the next one."""
+    selected = _selected(view, dense)
+    for place, row in enumerate(selected):
+        if (pair := _first_open(view, row, selected[:place], dense)) is not None:
+            return pair
+    is_explored = view.placed.copy()
+    is_explored[selected] = True
+    nearest = view.once("distance to explored rows", lambda: Nearest(view.n_rows)).distances(view.X, is_explored)
+    free = dense.core[~is_explored[dense.core]]
+    while free.size:
+        row = int(free[nearest[free].argmax()]) if selected else int(rng.choice(free))
+        if (pair := _first_open(view, row, selected, dense)) is not None:
+            return pair
+        selected.append(row)
+        free = free[free != row]
+        nearest = np.minimum(nearest, distances_to(view.X, row))
+    return None
+
+
+def _selected(view: View, dense: DenseRows) -> list[int]:
+    """One row of each neighbourhood known without questions, then the core rows that questions named, in order."""
     is_core = np.zeros(view.n_rows, dtype=bool)
     is_core[dense.core] = True
-    asked = {row for pair in view.asked | view.pending for row in pair if is_core[row]}
-    known = {view.knowledge.component(row) for row in asked}
-    others = {one.member for one in view.neighbourhoods if view.knowledge.component(one.member) not in known}
-    return sorted(asked | others)
+    asked = [row for said in view.told for pair, _ in said for row in (pair.second, pair.first)]
+    asked += [row for pair in sorted(view.pending) for row in pair]
+    named = [row for row in dict.fromkeys(asked) if is_core[row]]
+    components = {view.knowledge.component(row) for row in named}
+    others = [one.member for one in view.neighbourhoods if view.knowledge.component(one.member) not in components]
+    return others + named
 
 
-def _against(view: View, row: int, selected: list[int]) -> Generator[Pair, Any, None]:
-    """Does a row belong with any of the selected ones? Nearest first: "same" then comes early and implies the rest."""
-    others = np.array([other for other in selected if other != row], dtype=np.int64)
-    if not others.size:
-        return
-    distances = squared_distances(view.X, others, mean_row(view.X, np.array([row]))[None, :])[:, 0]
-    for other in others[np.argsort(distances, kind="stable")].tolist():
-        if view.is_open(row, other):
-            yield Pair(row, other, why="Is this a new dense group?")
-
-
-def _borders(view: View, row: int, dense: DenseRows) -> Generator[Pair, Any, None]:
-    """Does a core row reach as far as its nearest border rows?"""
+def _first_open(view: View, row: int, earlier: list[int], dense: DenseRows) -> Pair | None:
+    """Does a row belong with any selected before it, and then, does it reach as far as its nearest border rows?"""
+    if not view.placed[row]:
+        # Nearest first: "same" then comes early and implies the rest.
+        is_open = np.zeros(view.n_rows, dtype=bool)
+        is_open[view.knowledge.open_rows(row)] = True
+        others = np.array([other for other in earlier if is_open[other]], dtype=np.int64)
+        distances = squared_distances(view.X, others, mean_row(view.X, np.array([row]))[None, :])[:, 0]
+        for other in others[np.argsort(distances, kind="stable")].tolist():
+            if view.is_open(row, other):
+                return Pair(row, other, why="Is this a new dense group?")
     for border in dense.borders_of.get(row, ()):
         if view.is_open(row, border):
-            yield Pair(row, border, why="Does the group reach to here?")
+            return Pair(row, border, why="Does the group reach to here?")
+    return None

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
-from clew.active._answers import SAME, Pair
-from clew.active._view import View, squared_distances
+from clew.active._answers import Pair
+from clew.active._min_max import first_neighbourhood, least_certain
+from clew.active._view import View
 
 
 class ExploreConsolidate:
@@ -43,46 +43,23 @@ class ExploreConsolidate:
     def __init__(self, *, consolidate: bool = True) -> None:
         self.consolidate = consolidate
 
+    @classmethod
+    def _examples(cls) -> list[ExploreConsolidate]:
+        return [cls(), cls(consolidate=False)]
+
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
         """Explore until every cluster is found, then consolidate."""
-        yield from explore(view, rng, until_complete=self.consolidate)
-        while self.consolidate and view.neighbourhoods and (rows := view.unplaced()).size:
+        yield from first_neighbourhood(view, rng, np.arange(view.n_rows))
+        while view.neighbourhoods and (rows := view.unplaced()).size:
+            is_complete = view.n_clusters is not None and len(view.neighbourhoods) >= view.n_clusters
+            explores = not is_complete or not self.consolidate
             begun = half_placed(view, rows)
-            yield from place(view, int(begun[0] if len(begun) else rng.choice(rows)), "Where does this row belong?")
-
-
-def explore(view: View, rng: np.random.Generator, *, until_complete: bool = True) -> Generator[Pair, Any, None]:
-    """Farthest-first traversal; with k known and `until_complete` it ends when k neighbourhoods are found."""
-    for start in rng.permutation(view.n_rows):
-        if view.neighbourhoods:
-            break
-        yield from _first_pair(view, int(start))
-    while view.neighbourhoods and (rows := view.unplaced()).size:
-        if until_complete and view.n_clusters is not None and len(view.neighbourhoods) >= view.n_clusters:
-            return
-        begun = half_placed(view, rows)
-        row = begun[0] if len(begun) else rows[view.to_placed()[rows].argmax()]
-        yield from place(view, int(row), "Is this a new group?")
+            row = int(begun[0]) if len(begun) else least_certain(view, rows) if explores else int(rng.choice(rows))
+            why = "Is this a new group?" if explores else "Where does this row belong?"
+            # One question at a time, all read from the view: a run that is resumed asks what one that goes on asks.
+            yield Pair(row, view.nearest_neighbourhoods(row)[0].member, why=why)
 
 
 def half_placed(view: View, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Those of some unplaced rows that a question has named already: after a restart they come first."""
+    """Those of some unplaced rows that a question has named already: they come first."""
     return rows[view.named[rows]]
-
-
-def _first_pair(view: View, start: int) -> Generator[Pair, Any, None]:
-    """A row and the one farthest from it; "unsure" moves on to the next farthest."""
-    point = view.X[[start]]
-    point = np.asarray(point.toarray() if sparse.issparse(point) else point, dtype=np.float64)
-    for row in np.argsort(-squared_distances(view.X, None, point)[:, 0], kind="stable").tolist():
-        if view.is_open(row, start):
-            yield Pair(row, start, why="Is this a new group?")
-            if view.neighbourhoods:
-                return
-
-
-def place(view: View, row: int, why: str) -> Generator[Pair, Any, None]:
-    """Ask about a row and each neighbourhood it may belong to, nearest first, until one is the same."""
-    for neighbourhood in view.nearest_neighbourhoods(row):
-        if (yield Pair(row, neighbourhood.member, why=why)) is SAME:
-            return

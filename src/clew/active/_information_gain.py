@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.preprocessing import normalize
 
 from clew._validation import BOOLEAN, check_parameters, integer, number
-from clew.active._answers import DIFFERENT, SAME, Answer, Pair
+from clew.active._answers import DIFFERENT, SAME, Pair
 from clew.active._view import FloatArray, IntArray, View
 
 # Rows that may stand for a centre, nearest first: the second one is asked where the first was "unsure" or is pending.
@@ -37,8 +37,9 @@ class InformationGain:
 
     The rows are clustered with what is known. Of some random rows, the one whose cluster is most uncertain is compared
     with another row of its cluster, the one nearest to the centre. After every `refit_every` answers the rows are
-    clustered anew. The clusterer is that of `Questions`; `clew.IGKMeans` is the one of the paper. Rows are compared by
-    cosines, which suits documents; where the origin means nothing, standardise first.
+    clustered anew, and after each one where these clusters leave nothing to ask. The clusterer is that of `Questions`;
+    `clew.IGKMeans` is the one of the paper. Rows are compared by cosines, which suits documents; where the origin means
+    nothing, standardise first.
 
     Parameters
     ----------
@@ -92,29 +93,25 @@ class InformationGain:
         self.budget = budget
         check_parameters(self, _PARAMETERS)
 
+    @classmethod
+    def _examples(cls) -> list[InformationGain]:
+        return [cls(), cls(dependent=True, n_sampled=5, refit_every=3)]
+
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
         """Cluster, ask `refit_every` questions, repeat; end when a new clustering leaves no row to ask about."""
-        unit_rows = view.once("rows of length one", lambda: normalize(view.X))
-        kept: dict[str, Clustering] = view.once("information gain: last clustering", dict)
         while True:
-            clustering = kept.get("last")
-            if clustering is None or not clustering.serves(view, self.refit_every):
-                clustering = kept["last"] = Clustering.of(view, unit_rows)
-            settled = np.zeros(view.n_rows, dtype=bool)
-            while view.n_answers < clustering.n_answers + self.refit_every:
-                pair = self._best(view, clustering, settled, rng)
-                if pair is None:
-                    break
-                yield pair
-            if view.n_answers == clustering.n_answers:
+            # The clusters depend on the log alone: a run that is resumed asks what one that goes on asks.
+            n_answers = view.n_answers - view.n_answers % self.refit_every
+            pair = self._best(view, Clustering.after(view, n_answers), rng)
+            if pair is None and n_answers < view.n_answers:  # nothing is left in these clusters: look at new ones
+                pair = self._best(view, Clustering.after(view, view.n_answers), rng)
+            if pair is None:
                 return
-            if view.n_answers < clustering.n_answers + self.refit_every:
-                kept.pop("last")  # nothing is left to ask in these clusters: look at new ones
+            yield pair
 
-    def _best(
-        self, view: View, clustering: Clustering, settled: npt.NDArray[np.bool_], rng: np.random.Generator
-    ) -> Pair | None:
+    def _best(self, view: View, clustering: Clustering, rng: np.random.Generator) -> Pair | None:
         """The pair of the row with the highest gain among some random rows (Eq. 77, 82); None when all are settled."""
+        settled = np.zeros(view.n_rows, dtype=bool)
         while (rows := np.flatnonzero(~settled)).size:
             if rows.size > self.n_sampled:
                 rows = rng.choice(rows, self.n_sampled, replace=False)
@@ -177,7 +174,7 @@ def dependent_similarity(
 
 @dataclass(frozen=True)
 class Clustering:
-    """The clusters that questions are about, and what was known when they were made."""
+    """The clusters that questions are about."""
 
     rows: Any  # of length one
     labels: IntArray  # cluster of each row; -1: none
@@ -185,36 +182,44 @@ class Clustering:
     own: FloatArray  # similarity with the own centre
     other: FloatArray  # with the nearest other centre
     stand_ins: list[list[int]]  # rows nearest to each centre
-    known: frozenset[tuple[tuple[int, int], Answer | None]]
-    n_answers: int
 
     @classmethod
-    def of(cls, view: View, unit_rows: Any) -> Clustering:
-        """Cluster with what is known, and compare every row with every centre."""
-        names, labels = np.unique(view.labels(), return_inverse=True)
+    def after(cls, view: View, n_answers: int) -> Clustering:
+        """The clusters after the first answers; the last few are kept while these stay the same."""
+        kept: list[tuple[list[Any], Clustering]] = view.once("information gain: last clusterings", list)
+        told = view.told[:n_answers]
+        for before, clustering in kept:
+            if before == told:
+                return clustering
+        unit_rows = view.once("rows of length one", lambda: normalize(view.X))
+        clustering = cls.of(unit_rows, view.labels(n_answers))
+        kept[:] = [(told, clustering), *kept[:1]]
+        return clustering
+
+    @classmethod
+    def of(cls, unit_rows: Any, found: npt.NDArray[Any]) -> Clustering:
+        """Compare every row with the centre of every cluster found."""
+        names, labels = np.unique(found, return_inverse=True)
+        n_rows = len(labels)
         labels = labels.astype(np.int64).ravel()
         if names[0] < 0:  # noise
             labels -= 1
         n_clusters = int(labels.max()) + 1
         if n_clusters == 0:
-            nothing = np.zeros(view.n_rows)
-            return cls(unit_rows, labels, labels, nothing, nothing, [], answered(view), view.n_answers)
+            nothing = np.zeros(n_rows)
+            return cls(unit_rows, labels, labels, nothing, nothing, [])
         every = similarities_with_centers(unit_rows, labels, n_clusters)
         stand_ins = []
         for cluster in range(n_clusters):
             members = np.flatnonzero(labels == cluster)
             nearest = np.argsort(-every[members, cluster], kind="stable")[:_STAND_INS]
             stand_ins.append(members[nearest].tolist())
-        everyone = np.arange(view.n_rows)
+        everyone = np.arange(n_rows)
         own = np.where(labels >= 0, every[everyone, labels], 0.0)
         every[everyone[labels >= 0], labels[labels >= 0]] = -1.0
-        next_best = every.argmax(axis=1) if n_clusters > 1 else np.full(view.n_rows, -1)
+        next_best = every.argmax(axis=1) if n_clusters > 1 else np.full(n_rows, -1)
         other = every.max(axis=1).clip(0, 1)
-        return cls(unit_rows, labels, next_best, own, other, stand_ins, answered(view), view.n_answers)
-
-    def serves(self, view: View, refit_every: int) -> bool:
-        """Whether it rests on nothing that was taken back since, and is recent enough."""
-        return 0 <= view.n_answers - self.n_answers < refit_every and self.known <= answered(view)
+        return cls(unit_rows, labels, next_best, own, other, stand_ins)
 
     def partner(self, view: View, row: int) -> int | None:
         """The row to compare with, if that is open; None where the row is settled."""
@@ -234,8 +239,3 @@ def similarities_with_centers(unit_rows: Any, labels: IntArray, n_clusters: int)
     for cluster in range(n_clusters):
         sums[cluster] = np.asarray(unit_rows[np.flatnonzero(labels == cluster)].sum(axis=0), dtype=np.float64).ravel()
     return np.asarray(unit_rows @ normalize(sums).T, dtype=np.float64).clip(0, 1)
-
-
-def answered(view: View) -> frozenset[tuple[tuple[int, int], Answer | None]]:
-    """What is known about the pairs that were asked."""
-    return frozenset((pair, view.knowledge.relation(*pair)) for pair in view.asked)

@@ -7,6 +7,7 @@ is known about a pair is constant time, adding an answer costs the smaller side 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -37,9 +38,10 @@ class Knowledge:
         """A number for the component of a row, valid until the next answer."""
         return self._root(int(self._prior.component_of[row]))
 
-    def components(self, rows: IntArray) -> IntArray:
-        """The same for many rows at once."""
-        return self._all_roots()[self._prior.component_of[rows]]
+    def components(self, rows: IntArray | None = None) -> IntArray:
+        """The same for many rows at once, for all unless given."""
+        of_rows = self._prior.component_of if rows is None else self._prior.component_of[rows]
+        return self._all_roots()[of_rows]
 
     def rows(self, row: int) -> IntArray:
         """All rows known to be together with a row, itself included."""
@@ -83,15 +85,23 @@ class Knowledge:
             self._cliques[root] = set(graph.cliques[graph.clique_ptr[root] : graph.clique_ptr[root + 1]].tolist())
         return self._cliques[root]
 
+    def apart(self, row: int) -> list[int]:
+        """A row of every component known to be apart from that of a row, in row order."""
+        return sorted(self._prior.first_row[list(self._apart_from(self.component(row)))].tolist())
+
     def open_rows(self, row: int) -> IntArray:
         """All rows about which nothing is known with respect to a row, in time linear in the rows."""
-        root = self.component(row)
-        roots = self._all_roots()
+        root, roots = self.component(row), self._all_roots()
         closed = np.zeros(self._prior.n_components, dtype=bool)
         closed[[root, *self._edges(root)]] = True
-        for component in np.unique(self._prior.component_of[self.rows(row)]).tolist():
-            closed[roots[self._prior.graph.neighbours(component)]] = True
-        return np.flatnonzero(~closed[roots][self._prior.component_of])
+        closed[roots[self._in_cliques_of(root)]] = True
+        return np.flatnonzero(~closed[self.components()])
+
+    def _in_cliques_of(self, root: int) -> IntArray:
+        """Components of the prior that share a clique with one, possibly with repeats."""
+        graph = self._prior.graph
+        parts = [graph.members[graph.member_ptr[one] : graph.member_ptr[one + 1]] for one in self._clique_ids(root)]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
     def _all_roots(self) -> IntArray:
         if self._roots is None:
@@ -166,30 +176,27 @@ class Knowledge:
         n_one, n_two = len(self.rows(first)), len(self.rows(second))
         if answer is DIFFERENT:
             return n_one * n_two
-        only_one, only_two = self._apart_from(one, first), self._apart_from(two, second)
+        only_one, only_two = self._apart_from(one), self._apart_from(two)
         new = n_two * self._n_rows_in(only_one - only_two) + n_one * self._n_rows_in(only_two - only_one)
         return n_one * n_two + new
 
-    def _apart_from(self, root: int, row: int) -> set[int]:
+    def _apart_from(self, root: int) -> set[int]:
         """All components known to be apart from one."""
-        found = set(self._edges(root))
-        if self._clique_ids(root):
-            graph, roots = self._prior.graph, self._all_roots()
-            for component in np.unique(self._prior.component_of[self.rows(row)]).tolist():
-                found.update(roots[graph.neighbours(component)].tolist())
-        return found
+        in_cliques = {self._root(one) for one in self._in_cliques_of(root).tolist()}
+        return (self._edges(root) | in_cliques) - {root}
 
     def _n_rows_in(self, roots: set[int]) -> int:
         return sum(len(self._rows[root]) if root in self._rows else len(self._prior_rows(root)) for root in roots)
 
-    def n_implied(self) -> int:
-        """Pairs that answers and prior knowledge decide, among the components that answers touched."""
+    def n_decided(self) -> int:
+        """Pairs of rows that answers and prior knowledge decide, among the components that answers touched."""
         sizes = {root: len(rows) for root, rows in self._rows.items()}
+        in_clique: dict[int, list[int]] = {}
+        for root in sizes:
+            for clique in self._clique_ids(root):
+                in_clique.setdefault(clique, []).append(root)
+        apart = {(root, other) for root in sizes for other in self._edges(root) if root < other and other in sizes}
+        for roots in in_clique.values():
+            apart.update(combinations(sorted(roots), 2))
         together = sum(size * (size - 1) // 2 for size in sizes.values())
-        apart = sum(
-            size * sizes[other]
-            for root, size in sizes.items()
-            for other in self._edges(root)
-            if sizes.get(other) and other > root
-        )
-        return together + apart
+        return together + sum(sizes[one] * sizes[two] for one, two in apart)

@@ -18,7 +18,6 @@ from sklearn.model_selection import KFold
 
 from clew._base import ConstrainedClusterer
 from clew._validation import check_matrix
-from clew.active._answers import DIFFERENT, SAME, Answer
 from clew.active._oracle import Oracle
 from clew.active._questions import Questions, Strategy, run
 from clew.constraints import Constraints
@@ -277,8 +276,8 @@ class _Simulation:
         questions = self._questions(self.X[train], seed)
 
         def labels() -> npt.NDArray[Any]:
-            known = lifted(_with_guesses(questions), train, self.y.size)
-            return np.asarray(questions._model().fit(self.X, constraints=known).labels_)
+            known = lifted(questions.constraints | questions.guesses, train, self.y.size)
+            return np.asarray(questions._model(questions.view).fit(self.X, constraints=known).labels_)
 
         return list(self._along(questions, self._oracle(self.y[train], seed), labels, test))
 
@@ -302,25 +301,6 @@ class _Simulation:
                 found = labels()[scored]
                 result = [_SCORES[name](self.y[scored], found) for name in self.scores]
             yield [len(questions.answers), *result]
-
-
-def _with_guesses(questions: Questions) -> Constraints:
-    """What is known, and the guesses that no answer has decided since."""
-    decided = questions.view.knowledge.relation
-    guesses = {pair: guess for pair, guess in questions.view.imputed.items() if decided(*pair) is None}
-
-    def guessed(wanted: Answer) -> tuple[list[tuple[int, int]], list[float]]:
-        chosen = [(pair, sure) for pair, (answer, sure) in guesses.items() if answer is wanted]
-        return [pair for pair, _ in chosen], [sure for _, sure in chosen]
-
-    (must_link, must_confidence), (cannot_link, cannot_confidence) = guessed(SAME), guessed(DIFFERENT)
-    return questions.constraints | Constraints(
-        must_link,
-        cannot_link,
-        must_link_confidence=must_confidence,
-        cannot_link_confidence=cannot_confidence,
-        n_samples=questions.view.n_rows,
-    )
 
 
 def lifted(pairs: Constraints, rows: IntArray, n_samples: int) -> Constraints:

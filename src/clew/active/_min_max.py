@@ -9,11 +9,9 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy import sparse
 
 from clew.active._answers import SAME, Pair
-from clew.active._view import IntArray, View, squared_distances
+from clew.active._view import IntArray, View, dense_row, distances_to, squared_distances
 
 _NEW, _WHERE = "Is this a new group?", "Where does this row belong? It is least like any row placed so far."
 
@@ -58,18 +56,24 @@ class MinMax:
 def first_neighbourhood(
     view: View,
     rng: np.random.Generator,
-    rows: IntArray,
+    *choices: IntArray,
     question: Callable[[int, int], Any] = lambda row, start: Pair(row, start, why=_NEW),
 ) -> Generator[Any, Any, None]:
-    """A random row and the one farthest from it, among some rows; "unsure" moves on to the next farthest."""
-    # The start is drawn anew for each question, so that a run that is resumed asks what one that goes on asks.
-    while not view.neighbourhoods and (found := _far_pair(view, rng, rows)) is not None:
+    """A random row and the one farthest from it, among the first of some sets of rows that has an open pair.
+
+    "Unsure" moves on to another pair.
+    """
+    # All is drawn anew for each question, so that a run that is resumed asks what one that goes on asks.
+    while not view.neighbourhoods:
+        found = next((pair for rows in choices if (pair := _far_pair(view, rng, rows)) is not None), None)
+        if found is None:
+            return
         yield question(*found)
 
 
 def _far_pair(view: View, rng: np.random.Generator, rows: IntArray) -> tuple[int, int] | None:
     for start in rng.permutation(rows).tolist():
-        farthest_first = rows[np.argsort(-_distances_to(view.X, start)[rows], kind="stable")]
+        farthest_first = rows[np.argsort(-distances_to(view.X, start)[rows], kind="stable")]
         for row in farthest_first.tolist():
             if view.is_open(row, start):
                 return row, start
@@ -84,43 +88,16 @@ def why(view: View) -> str:
 
 def least_certain(view: View, rows: IntArray) -> int:
     """The row whose largest similarity to the skeleton is smallest (Eq. 70); the first of equals."""
-    return int(rows[view.once("distance to the skeleton", Skeleton).distances(view)[rows].argmax()])
+    return int(rows[view.to_placed()[rows].argmax()])
 
 
 def nearest_members(view: View, row: int) -> list[int]:
     """Of each neighbourhood that a row may belong to, the row nearest to it; the nearest one first."""
     found = []
-    point = _dense_row(view.X, row)
+    point = dense_row(view.X, row)
     for neighbourhood in view.open_neighbourhoods(row):
         distances = squared_distances(view.X, neighbourhood.rows, point)[:, 0]
         # Rows are listed as answers joined them: the lower of equals does not depend on that.
         nearest = min(zip(distances.tolist(), neighbourhood.rows.tolist(), strict=True))
         found.append(nearest)
     return [member for _, member in sorted(found)]
-
-
-class Skeleton:
-    """Squared distance of every row to its nearest placed row; it depends on X and the placed rows alone."""
-
-    def __init__(self) -> None:
-        self._measured: npt.NDArray[np.bool_] = np.empty(0, dtype=bool)
-        self._nearest: npt.NDArray[np.float64] = np.empty(0)
-
-    def distances(self, view: View) -> npt.NDArray[np.float64]:
-        """Running minima: only rows placed since the last call are measured, unless one was taken back."""
-        if len(self._measured) != view.n_rows or (self._measured & ~view.placed).any():
-            self._measured, self._nearest = np.zeros(view.n_rows, dtype=bool), np.full(view.n_rows, np.inf)
-        for row in np.flatnonzero(view.placed & ~self._measured).tolist():
-            # One row at a time: sums in blocks of other sizes round otherwise, and ties would depend on history.
-            np.minimum(self._nearest, _distances_to(view.X, row), out=self._nearest)
-        self._measured = view.placed.copy()
-        return self._nearest
-
-
-def _dense_row(X: Any, row: int) -> npt.NDArray[np.float64]:
-    one = X[[row]]
-    return np.asarray(one.toarray() if sparse.issparse(one) else one, dtype=np.float64)
-
-
-def _distances_to(X: Any, row: int) -> npt.NDArray[np.float64]:
-    return squared_distances(X, None, _dense_row(X, row))[:, 0]

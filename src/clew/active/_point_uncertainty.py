@@ -13,24 +13,25 @@ import numpy.typing as npt
 from sklearn.ensemble import RandomForestClassifier
 
 from clew._validation import check_parameters, integer
-from clew.active._answers import DIFFERENT, SAME, Pair
+from clew.active._answers import DIFFERENT, Pair
 from clew.active._explore_consolidate import half_placed
-from clew.active._view import View, mean_row, squared_distances
+from clew.active._min_max import first_neighbourhood
+from clew.active._view import View, squared_distances
 from clew.constraints import Constraints
 from clew.partitional import PCKMeans
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# The clustering is made anew for each row that is placed; its last rounds hardly change what the forest learns.
+# The clustering is made anew for each question; its last rounds hardly change what the forest learns.
 _TOLERANCE = 1e-3
 
 
 class PointUncertainty:
     r"""Normalised point-based uncertainty: the most uncertain row per question that placing it takes.
 
-    Neighbourhoods are rows known to be together. Before a row is placed, the data are clustered with all that is known,
-    and a random forest learns the clusters; two rows are as alike as the share of trees in which they meet in a leaf.
+    Neighbourhoods are rows known to be together. Before a question, the data are clustered with all that is known, and
+    a random forest learns the clusters; two rows are as alike as the share of trees in which they meet in a leaf.
     The row that is asked about, against neighbourhoods in order of probability, is the one with the largest ratio of
     entropy to expected questions.
 
@@ -52,8 +53,9 @@ class PointUncertainty:
               x^* = \arg\max_x \frac{-\sum_i p_i(x) \log_2 p_i(x)}{\sum_i i \, p_{(i)}(x)},
 
     where :math:`p_{(1)} \ge p_{(2)} \ge \dots` are the probabilities in the order of the questions. A row is placed
-    before the next one is chosen, so there is one clustering and one forest for each row that is placed.
-    Departs from [1]_: large data are sampled; the last neighbourhood costs no question where the number of
+    before the next one is chosen.
+    Departs from [1]_: clustering and forest are made for each question, not for each row, so that a log that is resumed
+    meets the same ones; large data are sampled; the last neighbourhood costs no question where the number of
     clusters is known and all are found; while there is one neighbourhood, and every entropy is 0, the row farthest from
     it is taken.
 
@@ -74,9 +76,13 @@ class PointUncertainty:
         self.n_trees, self.forest_rows, self.max_rows = n_trees, forest_rows, max_rows
         check_parameters(self, dict.fromkeys(("n_trees", "forest_rows", "max_rows"), integer(1)))
 
+    @classmethod
+    def _examples(cls) -> list[PointUncertainty]:
+        return [cls(n_trees=3)]
+
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
         """Place the most uncertain row, again and again."""
-        yield from _first_neighbourhood(view, rng)
+        yield from first_neighbourhood(view, rng, np.arange(view.n_rows))
         while view.neighbourhoods and (rows := _candidates(view)).size:
             if len(view.neighbourhoods) < 2:
                 ranked, chances = _farthest_first(view, rows), np.ones((len(rows), 1))
@@ -86,11 +92,12 @@ class PointUncertainty:
                 scores = uncertainty(chances, all_found=len(view.neighbourhoods) == view.n_clusters)
                 ranked = np.argsort(-scores, kind="stable")
                 why = "Where does this row belong?"
-            # Prior knowledge can keep a row apart from every neighbourhood: nothing is left to ask about it.
-            best = next((place for place in ranked.tolist() if view.open_neighbourhoods(int(rows[place]))), None)
-            if best is None:
-                return
-            yield from _place(view, int(rows[best]), np.argsort(-chances[best], kind="stable").tolist(), why)
+            best = int(ranked[0])
+            row = int(rows[best])
+            may_be = {one.member for one in view.open_neighbourhoods(row)}
+            likeliest_first = [view.neighbourhoods[place].member for place in np.argsort(-chances[best], kind="stable")]
+            # One question at a time, all read from the view: a run that is resumed asks what one that goes on asks.
+            yield Pair(row, next(member for member in likeliest_first if member in may_be), why=why)
 
     def _chances(self, view: View, rows: IntArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
         """Rows that compete, and how likely each belongs to each neighbourhood."""
@@ -146,7 +153,8 @@ def _cluster(
     known = np.full(view.n_rows, -1)
     for place, members in enumerate(neighbourhoods):
         known[members] = place
-    apart = np.array([pair for pair in view.asked if view.knowledge.relation(*pair) is DIFFERENT], dtype=np.int64)
+    different = [pair for pair in sorted(view.asked) if view.knowledge.relation(*pair) is DIFFERENT]
+    apart = np.array(different, dtype=np.int64)
     named = [*neighbourhoods, apart.ravel(), _sample(np.arange(view.n_rows), max_rows, rng)]
     rows = np.unique(np.concatenate(named))
     knowledge = Constraints(cannot_link=np.searchsorted(rows, apart.reshape(-1, 2)), labels=known[rows])
@@ -163,32 +171,13 @@ def _sample(rows: IntArray, at_most: int, rng: np.random.Generator) -> IntArray:
     return rows if len(rows) <= at_most else np.sort(rng.choice(rows, at_most, replace=False))
 
 
-def _first_neighbourhood(view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
-    """A random row and the one farthest from it; "unsure" moves on to the next farthest, then to another row."""
-    for start in rng.permutation(view.n_rows).tolist():
-        point = mean_row(view.X, np.array([start])).reshape(1, -1)
-        if view.neighbourhoods:
-            return
-        for row in np.argsort(-squared_distances(view.X, None, point)[:, 0], kind="stable").tolist():
-            if view.is_open(row, start) and not view.neighbourhoods:
-                yield Pair(row, start, why="Is this a new group?")
-
-
 def _candidates(view: View) -> IntArray:
-    """Rows to place next: those that an earlier run began with, else all."""
+    """Rows to place next: those that a question has named already, else all."""
     rows = view.unplaced()
-    begun = [row for row in half_placed(view, rows).tolist() if view.open_neighbourhoods(row)]
-    return np.array(begun) if begun else rows
+    begun = half_placed(view, rows)
+    return begun if begun.size else rows
 
 
 def _farthest_first(view: View, rows: IntArray) -> IntArray:
     center = view.neighbourhoods[0].center.reshape(1, -1)
     return np.argsort(-squared_distances(view.X, rows, center)[:, 0], kind="stable")
-
-
-def _place(view: View, row: int, likeliest_first: list[int], why: str) -> Generator[Pair, Any, None]:
-    """Ask about a row and each neighbourhood it may belong to, likeliest first, until one is the same."""
-    open_members = {one.member for one in view.open_neighbourhoods(row)}
-    for neighbourhood in [view.neighbourhoods[place] for place in likeliest_first]:
-        if neighbourhood.member in open_members and (yield Pair(row, neighbourhood.member, why=why)) is SAME:
-            return

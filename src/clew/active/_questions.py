@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Generator, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -135,6 +136,7 @@ class Questions:
         self._store: dict[str, Any] = {}
         self._log: list[Answered] = []
         self._pending: dict[Any, Question] = {}
+        self._ahead: tuple[Question | None] | None = None
         self._fitted: npt.NDArray[Any] | None = None
         self._fitted_on: Any = None
         self._live: Generator[Question, Any, None] | None = None
@@ -154,16 +156,22 @@ class Questions:
             while len(batch) < n and (found := self.ask()) is not None:
                 batch.append(found)
             return batch
-        if self._live is None or self._pending:
-            self._start()
-        question = self._next()
+        question = self._look_ahead()
         if question is None:
-            self._live = None
             return None
+        self._ahead = None
         self._pending[_key(question)] = question
         self._view.pending.update(_pair_keys(question))
         self._waiting = question
         return question
+
+    def _look_ahead(self) -> Question | None:
+        """The next question: found once, and kept until it is asked or something changes."""
+        if self._ahead is None:
+            if self._live is None or self._pending:
+                self._start()
+            self._ahead = (self._next(),)
+        return self._ahead[0]
 
     def _start(self) -> None:
         self._rng = self._keyed_rng()
@@ -237,8 +245,9 @@ class Questions:
     def _enter(self, entry: Answered) -> bool:
         question, reply = entry.question, entry.answer
         self._pending.pop(_key(question), None)
-        entry = self._take(entry)
+        entry = _take(self._view, entry)
         self._log.append(entry)
+        self._ahead = None
         if self._live is not None and self._waiting is question and not entry.conflict:
             self._reply = reply
             # A strategy that goes on draws what one that starts afresh here would draw.
@@ -257,12 +266,6 @@ class Questions:
         raise ParameterError(
             f"Nobody asked about {name}. Answer what ask() returned; to volunteer pairs use Feedback()."
         )
-
-    def _take(self, entry: Answered) -> Answered:
-        """Put an entry into the view; the entry comes back marked when it contradicts."""
-        view, question = self._view, entry.question
-        view.pending.difference_update(_pair_keys(question))
-        return replace(entry, conflict=not view.take(said_in(entry), volunteered=isinstance(question, Stated)))
 
     def undo(self) -> Answered | None:
         """Take the last answer back; its question may be asked again. None when there is none."""
@@ -299,13 +302,14 @@ class Questions:
 
     def use(self, strategy: Strategy) -> None:
         """Let another strategy ask from now on."""
-        self.strategy, self._live = strategy, None
+        self.strategy, self._live, self._ahead = strategy, None, None
+        self._view.imputed.clear()
 
     def hold(self, question: Question) -> None:
         """Let a question wait for its answer as if `ask` had given it: nobody else is asked meanwhile."""
         self._pending[_key(question)] = question
         self._view.pending.update(key for key in _pair_keys(question) if key not in self._view.asked)
-        self._live = None
+        self._live, self._ahead = None, None
 
     def release(self, question: Question) -> None:
         """Do not wait for an answer any longer; the question may be asked again."""
@@ -313,7 +317,7 @@ class Questions:
         self._view.pending.difference_update(_pair_keys(question))
         for other in self._pending.values():
             self._view.pending.update(_pair_keys(other))
-        self._live = None
+        self._live, self._ahead = None, None
 
     def _read(self, item: Any) -> Answered:
         entry = item if isinstance(item, Answered) else Answered(*_two(item))
@@ -325,10 +329,20 @@ class Questions:
 
     def _rebuild(self) -> None:
         """The view from the log, from scratch."""
+        self._view, self._log = self._replayed(self._log)
+        self._view.fit = self._current_labels
+        answered = {_key(entry.question) for entry in self._log}
+        self._pending = {key: question for key, question in self._pending.items() if key not in answered}
+        for question in self._pending.values():
+            self._view.pending.update(_pair_keys(question))
+        self._live, self._waiting, self._ahead, self._fitted = None, None, None, None
+
+    def _replayed(self, log: list[Answered]) -> tuple[View, list[Answered]]:
+        """The view after some answers, and these marked where they contradict."""
         closed = self.prior.closure()
         known = np.flatnonzero((closed.sizes > 1) | (closed.labels >= 0))
         by_size = known[np.lexsort((known, -closed.sizes[known], closed.labels[known] < 0))]
-        self._view = View(
+        view = View(
             self.X,
             self.n_clusters,
             Knowledge(closed),
@@ -336,13 +350,7 @@ class Questions:
             self._store,
             deduces=self.trust_n_clusters,
         )
-        self._view.fit = self._current_labels
-        self._log = [self._take(entry) for entry in self._log]
-        answered = {_key(entry.question) for entry in self._log}
-        self._pending = {key: question for key, question in self._pending.items() if key not in answered}
-        for question in self._pending.values():
-            self._view.pending.update(_pair_keys(question))
-        self._live, self._waiting, self._fitted = None, None, None
+        return view, [_take(view, entry) for entry in log]
 
     # -- what is known ---------------------------------------------------------------------------------------------
 
@@ -364,8 +372,11 @@ class Questions:
     @property
     def constraints(self) -> Constraints:
         """Everything known: what was given beforehand, every answer in use, and what the number of clusters adds."""
-        deduced = Constraints(self._view.deduced, n_samples=self._view.n_rows)
-        return self.prior | self._stated(entry for entry in self._log if not entry.conflict) | deduced
+        return self._known(self._view, self._log)
+
+    def _known(self, view: View, log: list[Answered]) -> Constraints:
+        deduced = Constraints(view.deduced, n_samples=view.n_rows)
+        return self.prior | self._stated(entry for entry in log if not entry.conflict) | deduced
 
     def _stated(self, entries: Iterable[Answered]) -> Constraints:
         pairs: dict[Answer, list[tuple[tuple[int, int], float]]] = {SAME: [], DIFFERENT: [], UNSURE: []}
@@ -400,19 +411,28 @@ class Questions:
 
         A strategy that builds clusters of its own (`SuperInstances`) gives them, unless a `clusterer` was chosen.
         """
-        view = self._view
+        with suppress(ParameterError):  # a strategy that lacks something tells so when it is asked, and guesses nothing
+            self._look_ahead()  # the strategy guesses on its way to the next question
+        return self._fit()
+
+    def _fit(self) -> npt.NDArray[Any]:
         if self.clusterer is None and hasattr(self.strategy, "labels"):
-            return self._remember(np.asarray(self.strategy.labels(view)))
-        guesses = [
-            (key, answer, sure)
-            for key, (answer, sure) in view.imputed.items()
-            if view.knowledge.relation(*key) is None  # answers since the guess may have decided it
-        ]
-        known = self.constraints | self._constraints_of(
-            [(key, sure) for key, answer, sure in guesses if answer is SAME],
-            [(key, sure) for key, answer, sure in guesses if answer is DIFFERENT],
+            return self._remember(np.asarray(self.strategy.labels(self._view)))
+        return self._remember(self._clustered(self._view, self.constraints | self.guesses))
+
+    @property
+    def guesses(self) -> Constraints:
+        """What the strategy guessed, as far as answers have not decided it since."""
+        open_ones = {
+            key: guess for key, guess in self._view.imputed.items() if self._view.knowledge.relation(*key) is None
+        }
+        return self._constraints_of(
+            [(key, sure) for key, (answer, sure) in open_ones.items() if answer is SAME],
+            [(key, sure) for key, (answer, sure) in open_ones.items() if answer is DIFFERENT],
         )
-        return self._remember(np.asarray(self._model().fit(self.X, constraints=known).labels_))
+
+    def _clustered(self, view: View, known: Constraints) -> npt.NDArray[Any]:
+        return np.asarray(self._model(view).fit(self.X, constraints=known).labels_)
 
     def _remember(self, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
         self._fitted, self._fitted_on = labels.copy(), self._evidence()
@@ -421,17 +441,20 @@ class Questions:
     def _evidence(self) -> tuple[int, dict[tuple[int, int], tuple[Answer, float]]]:
         return len(self._log), dict(self._view.imputed)
 
-    def _current_labels(self) -> npt.NDArray[Any]:
-        """What `labels` gave last if nothing was learnt since: questions of one batch share a fit."""
+    def _current_labels(self, n_answers: int | None) -> npt.NDArray[Any]:
+        """What `labels` gave last if nothing was learnt since (questions of one batch share a fit), or earlier ones."""
+        if n_answers is not None:
+            view, log = self._replayed(self._log[:n_answers])
+            return self._clustered(view, self._known(view, log))
         if self._fitted is None or self._fitted_on != self._evidence():
-            return self.labels()
+            return self._fit()
         return self._fitted.copy()
 
-    def _model(self) -> ConstrainedClusterer:
+    def _model(self, view: View) -> ConstrainedClusterer:
         model = PCKMeans(random_state=self._seed) if self.clusterer is None else clone(self.clusterer)
         n_clusters = self.n_clusters
         if n_clusters is None:
-            n_clusters = min(max(len(self._view.neighbourhoods), _LEAST_CLUSTERS), self._view.n_rows)
+            n_clusters = min(max(len(view.neighbourhoods), _LEAST_CLUSTERS), view.n_rows)
         if (self.clusterer is None or self.n_clusters is not None) and "n_clusters" in model.get_params():
             model.set_params(n_clusters=n_clusters)
         return model
@@ -458,7 +481,9 @@ class Questions:
         gain = (wrong + 1) / (len(foreseen) + 2)
         limit = _STOP_BELOW if cost is None else cost
         n_unsure = sum(one.answer is UNSURE for one in self._log)
-        if not self._pending and self._nothing_left():
+        in_use = [said for one in self._log if not one.conflict for said in said_in(one)]
+        told = {pair.key for pair, answer in in_use if answer is not UNSURE}
+        if not self._pending and self._look_ahead() is None:
             can_stop, reason = True, "Nothing is left to ask: everything the strategy would ask about is decided."
         elif gain < limit:
             can_stop = True
@@ -472,21 +497,13 @@ class Questions:
         return Progress(
             asked=len(self._log),
             unsure=n_unsure,
-            implied=max(self._view.knowledge.n_implied() - (len(self._log) - n_unsure), 0),
+            implied=self._view.knowledge.n_decided() - len(told),
             neighbourhoods=len(self._view.neighbourhoods),
             conflicts=sum(one.conflict for one in self._log),
             expected_gain=gain,
             can_stop=can_stop,
             reason=reason,
         )
-
-    def _nothing_left(self) -> bool:
-        """Whether the strategy has run out, found by a trial run of its own."""
-        kept = self._live, self._waiting, self._reply, self._rng
-        self._start()
-        nothing = self._next() is None
-        self._live, self._waiting, self._reply, self._rng = kept
-        return nothing
 
 
 def _seed_of(random_state: Any) -> int:
@@ -542,6 +559,12 @@ def _pair_keys(question: Entry) -> list[tuple[int, int]]:
     if isinstance(question, Pair):
         return [question.key]
     return [Pair(question.row, one).key for one in question.candidates]
+
+
+def _take(view: View, entry: Answered) -> Answered:
+    """Put an entry into a view; the entry comes back marked when it contradicts."""
+    view.pending.difference_update(_pair_keys(entry.question))
+    return replace(entry, conflict=not view.take(said_in(entry), volunteered=isinstance(entry.question, Stated)))
 
 
 def run(questions: Questions, oracle: Callable[[Question], Any], budget: int) -> int:

@@ -71,7 +71,17 @@ class SuperInstances:
 
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
         """Split and merge until every super-instance is one row, or rows without a difference."""
-        yield from _split_and_merge(view, self.random_state, _State([_root(view, self.random_state)]))
+        steps, answer, n_resolved = None, None, 0
+        while True:
+            # Splits that stopped at "unsure" go on once that is decided: then as in a run that is resumed.
+            if steps is None or n_resolved != _n_resolved(view):
+                steps = _split_and_merge(view, self.random_state, _State([_root(view, self.random_state)]))
+                answer, n_resolved = None, _n_resolved(view)
+            try:
+                question = steps.send(answer)
+            except StopIteration:
+                return
+            answer = yield question
 
     def labels(self, view: View) -> IntArray:
         """The clusters of the super-instances, from what is known so far."""
@@ -112,6 +122,11 @@ class _State:
     settled: list[_SuperInstance]
     new: list[_SuperInstance] = field(default_factory=list)
     whole: set[str] = field(default_factory=set)
+
+
+def _n_resolved(view: View) -> int:
+    """Pairs answered "unsure" that other answers have decided since."""
+    return sum(view.knowledge.relation(*pair) is not None for pair in view.unsure)
 
 
 def _split_and_merge(view: View, seed: int, state: _State) -> Generator[Pair, Any, None]:

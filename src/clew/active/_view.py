@@ -16,9 +16,6 @@ from clew.active._knowledge import Knowledge
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# Rows whose distances to all others are held at once.
-_CHUNK = 64
-
 
 @dataclass(frozen=True)
 class Neighbourhood:
@@ -46,7 +43,8 @@ class View:
     n_clusters : int or None
         None where it is unknown.
     n_rows : int
-    n_answers : int
+    told : list of lists of (pair, answer)
+        What each answer said about pairs, oldest first, contradictions included.
     knowledge : Knowledge
         What answers and prior constraints say about pairs.
     asked, unsure, pending : sets of pairs of rows
@@ -71,14 +69,15 @@ class View:
         deduces: bool = True,
     ) -> None:
         self.X, self.n_clusters, self.knowledge = X, n_clusters, knowledge
-        self.n_rows, self.n_answers = int(X.shape[0]), 0
+        self.n_rows = int(X.shape[0])
+        self.told: list[list[tuple[Pair, Answer]]] = []
         self.asked: set[tuple[int, int]] = set()
         self.unsure: set[tuple[int, int]] = set()
         self.pending: set[tuple[int, int]] = set()
         self.deduced: list[tuple[int, int]] = []
         self.imputed: dict[tuple[int, int], tuple[Answer, float]] = {}
         self.placed, self.named, self.questioned = (np.zeros(self.n_rows, dtype=bool) for _ in range(3))
-        self.fit: Callable[[], npt.NDArray[Any]] = lambda: np.zeros(self.n_rows, dtype=np.int64)
+        self.fit: Callable[[int | None], npt.NDArray[Any]] = lambda n_answers: np.zeros(self.n_rows, dtype=np.int64)
         self._store, self._deduces = store, deduces
         self._presumed: set[int] = set()
         self._members: list[int] = []
@@ -86,10 +85,16 @@ class View:
         self._closed: dict[int, int] = {}
         self._cache: tuple[int, list[Neighbourhood]] | None = None
         self._found: dict[int, Neighbourhood] = {}
-        self._nearest = np.full(self.n_rows, np.inf)
-        self._measured = np.zeros(self.n_rows, dtype=bool)
+        self._to_placed = Nearest(self.n_rows)
+        self._affected: list[int] = []
         for row in prior_rows.tolist():
             self._settle(row)
+        self._settle_all()
+
+    @property
+    def n_answers(self) -> int:
+        """Number of answers."""
+        return len(self.told)
 
     def once(self, key: str, make: Callable[[], Any]) -> Any:
         """What `make` returns, computed once for this data and kept over restarts: for what answers do not change."""
@@ -104,7 +109,7 @@ class View:
 
         False if it contradicts what is known: then it changes nothing, but the pairs count as asked.
         """
-        self.n_answers += 1
+        self.told.append(said)
         for pair, answer in said:
             self.asked.add(pair.key)
             self.imputed.pop(pair.key, None)
@@ -118,12 +123,18 @@ class View:
             return False
         for pair, answer in decided:
             self._learn(pair, answer)
-        for pair, _ in decided:
-            for row in (pair.second, pair.first):  # the row a question compares with comes first
-                self._settle(row)
-        for pair, _ in decided:
-            for row in (pair.second, pair.first):
-                self._deduce(row)
+        is_first = not self._members
+        rows = [row for pair, _ in decided for row in (pair.second, pair.first)]  # the row compared with comes first
+        for row in rows:
+            self._settle(row)
+        if is_first:
+            self._settle_all()
+        for row in rows:
+            self._deduce(row)
+        while self._affected:
+            row = self._affected.pop(0)
+            self._settle(row)
+            self._deduce(row)
         return True
 
     def _doubt(self, pair: Pair) -> None:
@@ -133,19 +144,39 @@ class View:
 
     def _learn(self, pair: Pair, answer: Answer) -> None:
         """Add a pair; rows that join a neighbourhood are marked here, once, so that a log costs its length."""
-        joining = [row for row in pair.key if not self.placed[row]] if answer is SAME else []
-        rows = self.knowledge.rows(joining[0]) if len(joining) == 1 else None
+        joining = [row for row in pair.key if self._may_move(row)] if answer is SAME else []
+        rows = None
+        if len(joining) == 1:
+            rows, apart = self.knowledge.rows(joining[0]), self.knowledge.apart(joining[0])
+            # What differs from the rows that join differs from the neighbourhood now, perhaps from the last one left.
+            self._affected += filter(self._may_move, apart)
         self.knowledge.add(pair.first, pair.second, answer)
         if rows is not None:
             self.placed[rows] = True
 
+    def _may_move(self, row: int) -> bool:
+        """Whether a row is in no neighbourhood, or only presumed to be in one."""
+        return not self.placed[row] or row in self._presumed
+
     def _settle(self, row: int) -> None:
         """Make the component of a row a neighbourhood if it differs from all others."""
-        if self.placed[row] and row not in self._presumed:
-            return
-        if all(self.knowledge.relation(row, member) is DIFFERENT for member in self._members):
-            self._members.append(int(row))
-            self.placed[self.knowledge.rows(row)] = True
+        if self._may_move(row) and all(self.knowledge.relation(row, one) is DIFFERENT for one in self._members):
+            self._begin(row)
+
+    def _settle_all(self) -> None:
+        """As `_settle` for every row, lowest first, once there is a neighbourhood; afterwards answers keep it so."""
+        is_open = np.zeros(self.n_rows, dtype=bool)
+        for member in self._members:
+            is_open[self.knowledge.open_rows(member)] = True
+        while self._members and not (closed := self.placed | is_open).all():
+            row = int(closed.argmin())
+            self._begin(row)
+            is_open[self.knowledge.open_rows(row)] = True
+
+    def _begin(self, row: int) -> None:
+        """A neighbourhood of its own for a row and what is known to be together with it."""
+        self._members.append(int(row))
+        self.placed[self.knowledge.rows(row)] = True
 
     def _deduce(self, row: int) -> None:
         """With all clusters found, a row that differs from all but one belongs to that one.
@@ -202,14 +233,7 @@ class View:
 
         Kept up to date, so that a strategy which starts afresh measures only rows placed since.
         """
-        fresh = np.flatnonzero(self.placed & ~self._measured)
-        for chunk in np.array_split(fresh, len(fresh) // _CHUNK + 1):
-            points = self.X[chunk]
-            points = np.asarray(points.toarray() if sparse.issparse(points) else points, dtype=np.float64)
-            far = squared_distances(self.X, None, points).min(axis=1, initial=np.inf)
-            self._nearest = np.minimum(self._nearest, far)
-        self._measured[fresh] = True
-        return self._nearest
+        return self._to_placed.distances(self.X, self.placed)
 
     def unplaced(self) -> IntArray:
         """Rows in no neighbourhood that a question can place: not "unsure" with all, and in no pending question.
@@ -236,14 +260,11 @@ class View:
         """Neighbourhoods a row might belong to: not known to differ, and not "unsure" or pending with any member."""
         partners = self._doubts.get(row, set()) | {sum(pair) - row for pair in self.pending if row in pair}
         doubtful = {self.knowledge.component(partner) for partner in partners}
-        found = [
+        return [
             one
             for one in self.neighbourhoods
             if self.knowledge.relation(row, one.member) is None and self.knowledge.component(one.member) not in doubtful
         ]
-        if not found:  # `unplaced` leaves out from now on a row that is known to differ from all
-            self._doubts.setdefault(int(row), set())
-        return found
 
     def nearest_neighbourhoods(self, row: int) -> list[Neighbourhood]:
         """Neighbourhoods a row might belong to, the one with the nearest centre first."""
@@ -258,9 +279,27 @@ class View:
         if self.knowledge.relation(pair.first, pair.second) is None:
             self.imputed[pair.key] = (answer, float(confidence))
 
-    def labels(self) -> npt.NDArray[Any]:
-        """The current clustering, from what is known and guessed."""
-        return self.fit()
+    def labels(self, n_answers: int | None = None) -> npt.NDArray[Any]:
+        """The current clustering, from what is known and guessed; or that of the first answers, without guesses."""
+        return self.fit(n_answers)
+
+
+class Nearest:
+    """Squared distance of every row to its nearest marked row; it depends on the data and the marked rows alone."""
+
+    def __init__(self, n_rows: int) -> None:
+        self._measured = np.zeros(n_rows, dtype=bool)
+        self._nearest = np.full(n_rows, np.inf)
+
+    def distances(self, X: Any, marked: npt.NDArray[np.bool_]) -> FloatArray:
+        """Running minima: only rows marked since the last call are measured, unless one was taken back."""
+        if (self._measured & ~marked).any():
+            self._measured, self._nearest = np.zeros(len(marked), dtype=bool), np.full(len(marked), np.inf)
+        for row in np.flatnonzero(marked & ~self._measured).tolist():
+            # One row at a time: sums in blocks of other sizes round otherwise, and ties would depend on history.
+            np.minimum(self._nearest, distances_to(X, row), out=self._nearest)
+        self._measured = marked.copy()
+        return self._nearest
 
 
 def mean_row(X: Any, rows: IntArray) -> FloatArray:
@@ -277,3 +316,14 @@ def squared_distances(X: Any, rows: IntArray | None, points: FloatArray) -> Floa
         norms = np.einsum("ij,ij->i", chosen, chosen, dtype=np.float64)[:, None]
     inner = np.asarray(chosen @ points.T, dtype=np.float64)
     return np.maximum(norms - 2 * inner + np.einsum("ij,ij->i", points, points), 0.0)
+
+
+def dense_row(X: Any, row: int) -> FloatArray:
+    """A row as a matrix of one row, dense."""
+    one = X[[row]]
+    return np.asarray(one.toarray() if sparse.issparse(one) else one, dtype=np.float64)
+
+
+def distances_to(X: Any, row: int) -> FloatArray:
+    """Squared distance of every row to one."""
+    return squared_distances(X, None, dense_row(X, row))[:, 0]

@@ -44,12 +44,37 @@ def test_prior_groups_and_classes_count():
     assert known.open_rows(5).tolist() == [3, 4]
 
 
-def test_implied_pairs_are_counted():
+def test_decided_pairs_are_counted():
     known = knowledge(5)
     known.add(0, 1, SAME)
     known.add(1, 2, SAME)
     known.add(2, 3, DIFFERENT)
-    assert known.n_implied() == 3 + 3
+    assert known.n_decided() == 3 + 3
+
+
+def test_pairs_kept_apart_by_groups_and_labels_alone_are_counted():
+    known = knowledge(6, cannot_groups=[0, 0, -1, -1, -1, -1], labels=[3, 7, 7, -1, -1, -1])
+    known.add(0, 4, SAME)
+    assert known.n_decided() == 1
+    known.add(5, 1, SAME)  # two with three, kept apart by a group and by labels
+    assert known.n_decided() == 1 + 3 + 2 * 3
+
+
+def test_components_and_their_opposites_are_those_of_single_rows(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(30):
+        groups = np.where(np.arange(9) > 2, rng.integers(-1, 2, size=9), -1)
+        known = knowledge(9, cannot_groups=groups, must_link=[(0, 1)], cannot_link=[(2, 3)])
+        for _ in range(int(rng.integers(8))):
+            known.add(*rng.choice(9, 2, replace=False).tolist(), (SAME, DIFFERENT)[rng.integers(2)])
+        component = [known.component(row) for row in range(9)]
+        assert known.components().tolist() == component
+        for row in range(9):
+            apart = {other for other in range(9) if known.relation(row, other) is DIFFERENT}
+            firsts = known.apart(row)
+            assert {component[one] for one in firsts} == {component[one] for one in apart}
+            assert len(firsts) == len({component[one] for one in apart})
+            assert known.open_rows(row).tolist() == [one for one in range(9) if known.relation(row, one) is None]
 
 
 def test_joining_takes_the_smaller_side():

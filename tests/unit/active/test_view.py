@@ -39,6 +39,15 @@ def test_a_row_joins_with_all_that_is_known_to_be_with_it():
     assert view.placed.tolist() == [True, True, True, False, True]
 
 
+def test_what_differs_from_all_neighbourhoods_is_one():
+    view = told(5, [((0, 2), SAME)], constraints={"cannot_link": [(0, 1)]})
+    assert [one.member for one in view.neighbourhoods] == [2, 1]
+    answers = [((4, 0), DIFFERENT), ((2, 1), DIFFERENT), ((3, 2), DIFFERENT), ((1, 0), SAME), ((3, 4), SAME)]
+    assert [one.member for one in told(5, answers).neighbourhoods] == [0, 4, 2]
+    groups = told(4, [], constraints={"labels": [7, -1, -1, -1], "cannot_groups": [0, -1, 0, 0]})
+    assert [one.member for one in groups.neighbourhoods] == [0, 2, 3]
+
+
 def test_the_last_neighbourhood_is_deduced_when_the_number_of_clusters_is_known():
     answers = [((1, 0), DIFFERENT), ((2, 0), DIFFERENT), ((2, 1), DIFFERENT), ((3, 0), DIFFERENT), ((3, 1), DIFFERENT)]
     view = told(5, answers, n_clusters=3)
