@@ -1,16 +1,11 @@
-"""Committee: the formulas against a full association matrix, and the laws of all strategies."""
+"""Committee: the formulas against a full association matrix."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy import sparse
-from sklearn.metrics import adjusted_rand_score
 
-from clew import Constraints
-from clew.active import DIFFERENT, SAME, UNSURE, Oracle, Questions
+from clew.active import DIFFERENT, SAME, Oracle, Questions
 from clew.active._committee import (
     Committee,
     association,
@@ -21,126 +16,15 @@ from clew.active._committee import (
     mean_association,
     weighted_margins,
 )
+from clew.active._questions import run
 from clew.evaluation import same_partition
 from clew.exceptions import ParameterError
 from tests.reference import committee as reference
-
-every_strategy = pytest.mark.parametrize("strategy", [Committee(10), Committee(5, kappa_must=0.7, metric="cosine")])
 
 
 def blobs(rng, n=24, k=3, d=2):
     y = np.resize(np.arange(k), n)
     return rng.uniform(-6, 6, size=(k, d))[y] + rng.normal(size=(n, d)), y
-
-
-def run(questions, oracle, budget=10_000):
-    """Ask and tell; checks that no pair is asked twice and none that was decided. Returns the pairs."""
-    asked = []
-    while len(asked) < budget and (pair := questions.ask()) is not None:
-        assert pair.first != pair.second
-        assert pair not in asked
-        assert questions.view.knowledge.relation(pair.first, pair.second) is None
-        asked.append(pair)
-        questions.tell(pair, oracle(pair))
-    return asked
-
-
-@every_strategy
-def test_asks_until_nothing_is_left_and_never_twice(strategy, seed):
-    X, y = blobs(np.random.default_rng(seed))
-    questions = Questions(X, strategy, n_clusters=3, random_state=seed)
-    asked = run(questions, Oracle(y))
-    assert 0 < len(asked) < 24 * 23 / 2
-    assert questions.ask() is None
-    assert questions.progress().can_stop
-    assert adjusted_rand_score(y, questions.labels()) > 0.7
-
-
-@every_strategy
-@given(turn=st.integers(0, 10_000))
-@settings(max_examples=15)
-def test_laws_hold_on_random_data_noise_and_doubt(strategy, turn):
-    rng = np.random.default_rng(turn)
-    n, k = int(rng.integers(1, 16)), int(rng.integers(1, 5))
-    X = rng.integers(-2, 3, size=(n, int(rng.integers(1, 4)))).astype(float)
-    y = rng.integers(k, size=n)
-    questions = Questions(X, strategy, n_clusters=min(k, n), random_state=turn)
-    asked = run(questions, Oracle(y, noise=0.1 * (turn % 2), unsure=0.2 * (turn % 3), random_state=turn))
-    assert len(asked) <= n * (n - 1) / 2
-    assert questions.ask() is None
-
-
-@every_strategy
-def test_same_seed_and_log_same_question(strategy, seed):
-    X, y = blobs(np.random.default_rng(seed))
-    runs = [run(Questions(X, strategy, n_clusters=3, random_state=seed), Oracle(y), 20) for _ in range(2)]
-    assert runs[0] == runs[1]
-    resumed = [Questions(X, strategy, n_clusters=3, random_state=seed) for _ in range(2)]
-    for questions in resumed:
-        questions.replay([(pair, Oracle(y)(pair)) for pair in runs[0][:10]])
-    assert resumed[0].ask() == resumed[1].ask()
-
-
-@every_strategy
-def test_survives_undo_batches_and_answers_out_of_order(strategy, seed):
-    rng = np.random.default_rng(seed)
-    X, y = blobs(rng)
-    questions, oracle = Questions(X, strategy, n_clusters=3, random_state=seed), Oracle(y)
-    for _ in range(4):
-        batch = questions.ask(4)
-        assert len(set(batch)) == len(batch) > 1
-        for pair in rng.permutation(np.array(batch, dtype=object)):
-            questions.tell(pair, oracle(pair))
-        questions.undo()
-    resumed = Questions(X, strategy, n_clusters=3, random_state=seed)
-    resumed.replay(questions.answers)
-    assert run(resumed, oracle)
-    assert run(questions, oracle)
-    assert questions.ask() is None
-    assert resumed.ask() is None
-
-
-@every_strategy
-def test_who_never_knows_is_left_alone_in_the_end(strategy, seed):
-    X, _ = blobs(np.random.default_rng(seed), n=10)
-    questions = Questions(X, strategy, n_clusters=3, random_state=seed)
-    assert 0 < len(run(questions, lambda pair: UNSURE)) <= 45
-    assert questions.ask() is None
-
-
-@every_strategy
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_equal_rows_and_csr_work(strategy, form, seed):
-    X, y = blobs(np.random.default_rng(seed))
-    for rows in (X, np.ones((24, 2)), np.zeros((24, 2))):
-        questions = Questions(form(rows), strategy, n_clusters=3, random_state=seed)
-        run(questions, Oracle(y), 200)
-        assert questions.labels().shape == (24,)
-
-
-@every_strategy
-@pytest.mark.parametrize("n", [1, 2])
-def test_hardly_any_rows(strategy, n):
-    for k in range(1, n + 1):
-        questions = Questions(np.arange(1.0, n + 1)[:, None], strategy, n_clusters=k, random_state=0)
-        asked = run(questions, Oracle(np.arange(n)))
-        assert len(asked) <= n - 1
-        assert questions.ask() is None
-
-
-@every_strategy
-def test_what_is_known_beforehand_is_not_asked(strategy, seed):
-    X, y = blobs(np.random.default_rng(seed))
-    groups = np.arange(24) // 3  # three rows, one of each class
-    groups[groups > 3] = -1
-    known = Constraints([(0, 3), (1, 4)], [(0, 1)], cannot_groups=groups)
-    questions = Questions(X, strategy, n_clusters=3, constraints=known, random_state=seed)
-    asked = {pair.key for pair in run(questions, Oracle(y))}
-    together = {(0, 3), (1, 4), (0, 1), (3, 4), (0, 4), (1, 3)}
-    apart = {(3 * g + i, 3 * g + j) for g in range(4) for i, j in ((0, 1), (0, 2), (1, 2))}
-    assert not asked & (together | apart)
-    every = Constraints(labels=y)
-    assert Questions(X, strategy, n_clusters=3, constraints=every, random_state=seed).ask() is None
 
 
 def random_votes(rng):
@@ -228,13 +112,8 @@ def test_a_group_without_a_representative_gets_one(seed):
     """Equal rows look like one cluster to every member; answers reveal the others."""
     X, y = np.ones((12, 2)), np.arange(12) % 3
     questions = Questions(X, Committee(5), n_clusters=3, random_state=0)
-    run(questions, Oracle(y))
+    run(questions, Oracle(y), 1000)
     assert same_partition(questions.constraints.closure().component_of, y)
-
-
-def test_needs_the_number_of_clusters():
-    with pytest.raises(ParameterError, match="Committee needs n_clusters"):
-        Questions([[0.0], [1.0]], Committee()).ask()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from clew import Constraints
-from clew.active import DIFFERENT, SAME, UNSURE, Oracle, Questions
+from clew.active import DIFFERENT, UNSURE, Oracle, Questions
 from clew.active._point_uncertainty import PointUncertainty, probabilities, uncertainty
 from clew.exceptions import ParameterError
 from tests.reference import point_uncertainty as reference
@@ -68,16 +68,6 @@ def test_all_answers_give_the_classes(seed, k):
     assert adjusted_rand_score(y, questions.labels()) == 1.0
 
 
-def test_same_seed_and_log_give_the_same_question(seed):
-    X, y = blobs(seed)
-    first = Questions(X, quick(), n_clusters=3, random_state=seed)
-    ask_all(first, Oracle(y), budget=8)
-    resumed = [Questions(X, quick(), n_clusters=3, random_state=seed) for _ in range(2)]
-    for one in resumed:
-        one.replay(first.answers)
-    assert resumed[0].ask() == resumed[1].ask()
-
-
 def test_a_row_that_was_begun_is_placed_first(seed):
     X, y = blobs(seed, n=30, k=5)
     questions = Questions(X, quick(), n_clusters=5, random_state=seed)
@@ -91,23 +81,6 @@ def test_a_row_that_was_begun_is_placed_first(seed):
         begun = None if questions.view.placed[pair.first] else pair.first
         questions.replay([])  # a fresh generator
     assert questions.ask() is None
-
-
-def test_answers_in_any_order_undo_and_batches(seed):
-    X, y = blobs(seed)
-    oracle, rng = Oracle(y), np.random.default_rng(seed)
-    questions = Questions(X, quick(), n_clusters=3, random_state=seed)
-    for _ in range(500):
-        batch = questions.ask(3)
-        if not batch:
-            break
-        assert len({pair.key for pair in batch}) == len(batch)
-        for place in rng.permutation(len(batch)):
-            questions.tell(batch[place], oracle(batch[place]))
-        if rng.random() < 0.2:
-            assert questions.undo() is not None
-    assert questions.ask() is None
-    assert adjusted_rand_score(y, questions.labels()) == 1.0
 
 
 def test_a_batch_asks_about_each_row_once():
@@ -125,48 +98,9 @@ def test_only_unsure_ends():
     assert questions.ask() is None
 
 
-def test_some_unsure_ends_without_repeats(seed):
-    X, y = blobs(seed)
-    questions = Questions(X, quick(), n_clusters=3, random_state=seed)
-    asked = ask_all(questions, Oracle(y, unsure=0.4, random_state=seed))
-    assert questions.ask() is None
-    assert len(asked) <= 190
-
-
-def test_wrong_answers_are_survived(seed):
-    X, y = blobs(seed)
-    questions = Questions(X, quick(), n_clusters=3, random_state=seed)
-    ask_all(questions, Oracle(y, noise=0.1, random_state=seed))
-    assert questions.ask() is None
-    assert len(questions.labels()) == 20
-
-
-@pytest.mark.parametrize(("X", "n_asked"), [([[1.0]], 0), ([[1.0], [2.0]], 1), (np.ones((6, 2)), 5)])
-def test_tiny_data_and_equal_rows(X, n_asked):
-    questions = Questions(X, quick(), random_state=0)
-    assert len(ask_all(questions, lambda pair: SAME)) == n_asked
-    assert questions.ask() is None
-
-
 def test_equal_rows_that_all_differ():
     questions = Questions(np.ones((6, 2)), quick(), random_state=0)
     assert len(ask_all(questions, lambda pair: DIFFERENT)) == 15
-
-
-def test_prior_knowledge_is_used_and_never_asked(seed):
-    X, y = blobs(seed)
-    groups = np.full(20, -1)
-    groups[[int(np.flatnonzero(y == label)[0]) for label in range(3)]] = 0
-    prior = Constraints(must_link=[tuple(np.flatnonzero(y == 0)[:2])], cannot_groups=groups, n_samples=20)
-    questions = Questions(X, quick(), n_clusters=3, constraints=prior, random_state=seed)
-    ask_all(questions, Oracle(y))
-    assert adjusted_rand_score(y, questions.labels()) == 1.0
-    assert Questions(X, quick(), constraints=Constraints.from_labels(y)).ask() is None
-
-
-def test_rows_that_all_differ_beforehand_end():
-    prior = Constraints(cannot_groups=np.zeros(5, dtype=int))
-    assert Questions(np.arange(5.0)[:, None], quick(), constraints=prior).ask() is None
 
 
 def test_a_row_kept_apart_from_all_neighbourhoods_ends():

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from clew import Constraints
-from clew.active import DIFFERENT, SAME, UNSURE, Oracle, Pair, Questions
+from clew.active import DIFFERENT, SAME, Oracle, Questions
 from clew.active._super_instances import SuperInstances, _merge, _State, _SuperInstance, super_instance_labels
 from clew.exceptions import ParameterError
 from tests.reference import super_instances as reference
@@ -92,49 +91,6 @@ def test_a_fresh_start_asks_what_the_running_one_would(seed):
         running.tell(pair, oracle(pair))
 
 
-def test_answers_in_any_order_undo_and_batches(seed):
-    X, y = blobs(seed, n=30)
-    oracle, rng = Oracle(y), np.random.default_rng(seed)
-    strategy = SuperInstances()
-    questions = Questions(X, strategy, random_state=seed)
-    for _ in range(2_000):
-        batch = questions.ask(4)
-        if not batch and not questions.pending:
-            break
-        assert len({pair.key for pair in batch}) == len(batch)
-        for place in rng.permutation(len(batch)):
-            questions.tell(batch[place], oracle(batch[place]))
-        if rng.random() < 0.2:
-            assert questions.undo() is not None
-    assert questions.ask() is None
-    assert adjusted_rand_score(y, strategy.labels(questions.view)) == 1.0
-
-
-def test_only_unsure_ends():
-    X, _ = blobs(1, n=15)
-    questions = Questions(X, SuperInstances())
-    asked = ask_all(questions, lambda pair: UNSURE)
-    assert questions.ask() is None
-    assert 0 < len(asked) <= 15 * 14 // 2
-
-
-@pytest.mark.parametrize("unsure", [0.3, 0.7])
-def test_some_unsure_ends_without_repeats(seed, unsure):
-    X, y = blobs(seed, n=25)
-    questions = Questions(X, SuperInstances())
-    asked = ask_all(questions, Oracle(y, unsure=unsure, random_state=seed))
-    assert questions.ask() is None
-    assert len(asked) <= 25 * 24 // 2
-
-
-def test_wrong_answers_are_survived(seed):
-    X, y = blobs(seed, n=40)
-    questions = Questions(X, SuperInstances(), random_state=seed)
-    ask_all(questions, Oracle(y, noise=0.1, random_state=seed))
-    assert questions.ask() is None
-    assert len(super_instance_labels(questions.view)) == 40
-
-
 @pytest.mark.parametrize(("X", "n_asked"), [([[1.0]], 0), ([[1.0], [2.0]], 1), (np.ones((9, 2)), 0)])
 def test_tiny_data_and_equal_rows(X, n_asked):
     questions = Questions(X, SuperInstances())
@@ -163,27 +119,12 @@ def test_prior_knowledge_is_used_and_never_asked(seed):
     assert adjusted_rand_score(y, super_instance_labels(decided.view)) == 1.0
 
 
-def test_sparse_rows_work():
-    X, y = blobs(3, n=30)
-    questions = Questions(sparse.csr_matrix(X), SuperInstances())
-    ask_all(questions, Oracle(y))
-    assert adjusted_rand_score(y, super_instance_labels(questions.view)) == 1.0
-
-
 def test_large_sets_are_split_by_a_sample(monkeypatch):
     monkeypatch.setattr("clew.active._super_instances._SAMPLE", 20)
     X, y = blobs(2, n=100)
     questions = Questions(X, SuperInstances())
     ask_all(questions, Oracle(y), budget=60)
     assert adjusted_rand_score(y, super_instance_labels(questions.view)) > 0.95
-
-
-def test_pending_pairs_are_left_alone():
-    X, _ = blobs(0)
-    questions = Questions(X, SuperInstances())
-    first, second = questions.ask(2)
-    assert isinstance(first, Pair)
-    assert first != second
 
 
 def test_bad_parameter():
