@@ -18,7 +18,7 @@ from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair, Stated, 
 from clew.active._knowledge import Knowledge
 from clew.active._view import View
 from clew.constraints import Conflict, Constraints
-from clew.exceptions import ParameterError
+from clew.exceptions import ConstraintError, ParameterError
 from clew.partitional import PCKMeans
 
 # At most this share of the questions are checks of what is implied already.
@@ -418,17 +418,28 @@ class Questions:
     def _fit(self) -> npt.NDArray[Any]:
         if self.clusterer is None and hasattr(self.strategy, "labels"):
             return self._remember(np.asarray(self.strategy.labels(self._view)))
-        return self._remember(self._clustered(self._view, self.constraints | self.guesses))
+        known, guesses = self.constraints, self.guesses
+        try:
+            labels = self._clustered(self._view, known | guesses)
+        except ConstraintError:
+            if not len(guesses.must_link) + len(guesses.cannot_link):
+                raise
+            labels = self._clustered(self._view, known)  # no clusters fit all guesses: what is known counts
+        return self._remember(labels)
 
     @property
     def guesses(self) -> Constraints:
-        """What the strategy guessed, as far as answers have not decided it since."""
-        open_ones = {
-            key: guess for key, guess in self._view.imputed.items() if self._view.knowledge.relation(*key) is None
-        }
+        """What the strategy guessed, the surest first; what contradicts answers or surer guesses is withdrawn."""
+        open_ones = [
+            (key, answer, sure)
+            for key, (answer, sure) in self._view.imputed.items()
+            if self._view.knowledge.relation(*key) is None
+        ]
+        together = Knowledge(self.constraints.closure())
+        kept = [one for one in sorted(open_ones, key=lambda one: -one[2]) if together.add(*one[0], one[1])]
         return self._constraints_of(
-            [(key, sure) for key, (answer, sure) in open_ones.items() if answer is SAME],
-            [(key, sure) for key, (answer, sure) in open_ones.items() if answer is DIFFERENT],
+            [(key, sure) for key, answer, sure in kept if answer is SAME],
+            [(key, sure) for key, answer, sure in kept if answer is DIFFERENT],
         )
 
     def _clustered(self, view: View, known: Constraints) -> npt.NDArray[Any]:

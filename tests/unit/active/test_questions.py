@@ -14,7 +14,7 @@ from clew.active import DIFFERENT, SAME, UNSURE, Answered, Oracle, Pair, Questio
 from clew.active._feedback import Feedback
 from clew.active._min_max import MinMax
 from clew.active._random_pairs import RandomPairs
-from clew.exceptions import ClewError, ContradictoryConstraintsError, ParameterError
+from clew.exceptions import ClewError, ContradictoryConstraintsError, InfeasibleConstraintsError, ParameterError
 
 LINE = np.arange(6, dtype=float)[:, None]
 BLOBS = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
@@ -315,6 +315,27 @@ def test_guesses_that_answers_decided_are_dropped():
     questions.tell((1, 3), DIFFERENT)  # decides the guess without naming it; a hard method would refuse both
     labels = questions.labels()
     assert labels[0] == labels[1] != labels[3]
+
+
+def test_guesses_that_contradict_surer_ones_are_dropped():
+    questions = Questions(BLOBS, Feedback(), n_clusters=2)
+    questions.tell((0, 1), SAME)
+    for pair, answer, sure in [(Pair(1, 3), SAME, 0.6), (Pair(0, 3), DIFFERENT, 0.9), (Pair(3, 4), SAME, 0.5)]:
+        questions.view.impute(pair, answer, sure)
+    assert questions.guesses.cannot_link.tolist() == [[0, 3]]
+    assert questions.guesses.must_link.tolist() == [[3, 4]]
+
+
+def test_guesses_that_no_clusters_fit_do_not_stop_labels():
+    questions = Questions(BLOBS, Feedback(), n_clusters=2, clusterer=COPKMeans(random_state=0))
+    questions.tell((0, 1), DIFFERENT)
+    for pair in (Pair(0, 3), Pair(1, 3)):
+        questions.view.impute(pair, DIFFERENT, 0.9)
+    labels = questions.labels()
+    assert labels[0] != labels[1]
+    known = {"cannot_link": [(0, 1), (0, 3), (1, 3)]}
+    with pytest.raises(InfeasibleConstraintsError):
+        Questions(BLOBS, Feedback(), n_clusters=2, clusterer=COPKMeans(random_state=0), constraints=known).labels()
 
 
 def test_questions_of_a_batch_share_a_fit():
