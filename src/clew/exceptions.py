@@ -10,6 +10,7 @@
         ├── DataError                          the rows: missing values, text, shape
         │   └── DataTypeError                  … of a type that is no table of numbers (also a TypeError)
         ├── FileError                          a file: unreadable, columns, one of its lines
+        │   ├── NoProjectError                 … or database that holds no such project (also a NotFoundError)
         │   └── StorageError                   … the database of a session: full, read-only, out of reach
         └── ConstraintError                    the knowledge: row numbers, ids, confidences
             ├── ContradictoryConstraintsError  must-links join what a cannot-link separates
@@ -52,6 +53,10 @@ class DataTypeError(DataError, TypeError):
 
 class FileError(ClewError):
     """A file that cannot be read or written as asked."""
+
+
+class NoProjectError(NotFoundError, FileError):
+    """A file or database that holds no such project."""
 
 
 class StorageError(FileError):

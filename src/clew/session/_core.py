@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from clew.datasets import Table
-from clew.exceptions import FileError, StorageError
+from clew.exceptions import ClewError, FileError, StorageError
 from clew.session._events import Event
 from clew.session._ledger import Ledger
 from clew.session._settings import utc
@@ -57,10 +57,12 @@ class Core:
                     if self._is_spoilt:
                         raise StorageError("A request that came with this one failed. Nothing was recorded; try again.")
             except BaseException:
-                self._is_ahead = True  # memory has moved with the calls, the log has not
-                raise
-            finally:
                 self._shared, self._is_spoilt = None, False
+                self._is_ahead = True  # memory has moved with the calls, the log has not
+                with suppress(ClewError):
+                    self._fall_back()
+                raise
+            self._shared = None
 
     @contextmanager
     def _writing(self) -> Iterator[Transaction]:
@@ -108,9 +110,13 @@ class Core:
             if self._closed:
                 raise FileError("This session is closed. Open it again with Session.open.")
             if self._is_ahead:
-                self._state = State(self._store.events(), self._read_base, self._store.leases())
-                self._is_ahead = False
+                self._fall_back()
             yield
+
+    def _fall_back(self) -> None:
+        """Memory from the log alone; tried again by the next call while the database is out of reach."""
+        self._state = State(self._store.events(), self._read_base, self._store.leases())
+        self._is_ahead = False
 
     def _append(
         self, transaction: Transaction, kind: str, annotator: str, payload: dict[str, Any], body: bytes | None = None

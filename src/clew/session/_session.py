@@ -26,7 +26,7 @@ from clew.session._review import review
 from clew.session._settings import SCALES, TEXTS, check_cluster, check_name, check_word, checked, utc
 from clew.session._state import State
 from clew.session._store import Store, is_url
-from clew.session._table import Changes, ids_of, packed_rows, reference, row_hashes, table_of
+from clew.session._table import Changes, ids_of, packed_rows, reference, referenced, row_hashes, table_of
 
 
 class Session(Asking, Exchanging):
@@ -224,6 +224,15 @@ class Session(Asking, Exchanging):
     def ids(self) -> list[Any]:
         """Ids of the rows that are present."""
         return self._state.rows.names(range(len(self._state.rows.present)))
+
+    @property
+    def folder(self) -> Path | None:
+        """Where file names in cells start: the folder of the data; None if the project keeps the data itself."""
+        where = self._state.ledger.data()
+        if where is None:
+            return None
+        path = referenced(where, self._store.folder)
+        return path if path.is_dir() else path.parent
 
     @property
     def changes(self) -> Changes:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from clew.exceptions import ClewError, FileError, MissingExtraError, ParameterError, StorageError
+from clew.exceptions import ClewError, FileError, MissingExtraError, NoProjectError, ParameterError, StorageError
 from clew.session._events import Event, to_json
 
 try:
@@ -158,7 +158,7 @@ class Store:
                 connection = connection.execution_options(clew_reads=True)
                 version = _version(connection, place)
                 if version == 0:
-                    raise FileError(f"{place} holds no project. Create one first.")
+                    raise NoProjectError(f"{place} holds no project. Create one first.")
                 if version < len(MIGRATIONS):
                     connection.rollback()
                     with engine.begin() as writing:
@@ -170,7 +170,7 @@ class Store:
             if name is None and known:
                 raise ParameterError(f"{place} holds several projects: {', '.join(known)}. Say which one: name=...")
             if name not in known:
-                raise FileError(f'{place} holds no project "{name}". It holds {", ".join(known) or "none"}.')
+                raise NoProjectError(f'{place} holds no project "{name}". It holds {", ".join(known) or "none"}.')
             return cls(engine, place, known[name], name)
 
     def close(self) -> None:
@@ -323,7 +323,7 @@ def _engine(where: str | os.PathLike[str], *, must_exist: bool) -> tuple[sa.Engi
     if path.is_dir():
         raise FileError(f"{path} is a directory. Name a file in it, such as {path / 'project.clew'}.")
     if must_exist and not path.exists():
-        raise FileError(f"There is no project {path}. Create one first, or check the path.")
+        raise NoProjectError(f"There is no project {path}. Create one first, or check the path.")
     if not path.parent.exists():
         raise FileError(f"Cannot write {path}: the directory {path.parent} does not exist. Create it first.")
     url = sa.URL.create("sqlite", database=str(path))
