@@ -28,9 +28,9 @@ def session(tmp_path, table):
 
 
 @pytest.fixture
-def client(session, tmp_path):
+def client(session):
     """Fits run when a test asks for them, not in the background: `test_events.py` and `test_serve.py` show that."""
-    app = create_app(session, token=TOKEN, files=tmp_path)
+    app = create_app(session, token=TOKEN)
     yield TestClient(app, base_url="http://127.0.0.1:8765", headers={"Authorization": f"Bearer {TOKEN}"})
     app.state.worker.close()
 

@@ -40,7 +40,7 @@ CORRECTIONS = [
     ({"kind": "merge", "cluster": 0, "other": 1}, lambda after: after["a"] == after["e"]),
     ({"kind": "split", "cluster": 0, "rows": ["a", "b"]}, lambda after: after["a"] == after["b"] != after["c"]),
     ({"kind": "move", "row": "a", "cluster": 1}, lambda after: after["a"] == after["e"] != after["b"]),
-    ({"kind": "move", "row": "a", "cluster": None}, lambda after: list(after.values()).count(after["a"]) == 1),
+    ({"kind": "move", "row": "a", "cluster": None}, lambda after: after["a"] != 0),
     ({"kind": "never", "clusters": [0, 1]}, lambda after: after["a"] != after["e"]),
     ({"kind": "never", "rows": ["a", "b"]}, lambda after: after["a"] != after["b"]),
 ]

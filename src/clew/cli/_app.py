@@ -221,6 +221,9 @@ def serve(
     id_column: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="The column that names the rows.")
     ] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="A,B,C", help="The columns to cluster by.", show_default="all others")
+    ] = None,
     project: Annotated[
         str | None,
         typer.Option(
@@ -267,24 +270,22 @@ def serve(
       clew serve data.csv --project postgresql://me@db/labels --name cars
       clew serve team.clew
     """
-    from clew.cli import _serve
+    from clew.cli import _project, _serve
 
-    named = {"n_clusters": n_clusters, "method": method, "strategy": strategy}
-    _serve.run(
-        _serve.Request(
-            data=data,
-            project=project,
-            name=name,
-            id_column=id_column,
-            settings={key: value for key, value in named.items() if value is not None},
-            host=host,
-            port=port,
-            token=token,
-            hosts=allow_host or [],
-            allow_remote=allow_remote,
-            browser=browser,
-        )
+    request = _project.Request(
+        data=data,
+        project=project,
+        name=name,
+        id_column=id_column,
+        columns=columns,
+        n_clusters=n_clusters,
+        method=method,
+        strategy=strategy,
     )
+    door = _serve.Door(
+        host=host, port=port, token=token, hosts=allow_host or [], allow_remote=allow_remote, browser=browser
+    )
+    _serve.run(request, door)
 
 
 @app.command()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from clew.cli import _exits
 from clew.cli._methods import method_name
 from clew.cli._progress import progress
-from clew.exceptions import FileError, ParameterError
+from clew.exceptions import FileError, NoProjectError, ParameterError
 
 if TYPE_CHECKING:
     from clew import Session
@@ -111,16 +111,12 @@ def _found(request: Request) -> Session | None:
     from clew import Session
 
     place = request.place
-    if "://" not in place and not Path(place).exists():
-        return None
     data = None if is_project(request.data) else request.data
     try:
         with progress(f"opening {shown_place(place)}"):
             session = Session.open(place, data, name=request.project_name)
-    except FileError:
-        if data is None or "://" not in place:
-            raise
-        return None  # a database without this project; if it cannot be reached, beginning says so
+    except NoProjectError:
+        return None  # not begun yet, or cut short when it was
     try:
         tell_changes(session, request.typed)
         _change_settings(session, request)

@@ -59,7 +59,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def create_app(session: Session, *, token: str, hosts: Iterable[str] = (), files: Path | None = None) -> FastAPI:
+def create_app(session: Session, *, token: str, hosts: Iterable[str] = ()) -> FastAPI:
     """A session as an ASGI application; see `serve` for one that runs.
 
     Parameters
@@ -70,8 +70,6 @@ def create_app(session: Session, *, token: str, hosts: Iterable[str] = (), files
         Everybody needs it, as ``Authorization: Bearer TOKEN`` or once as ``/?token=TOKEN``.
     hosts : names, optional
         Names the server is reached by, beside localhost and addresses.
-    files : path, optional
-        The folder that images and sounds named in cells are in.
 
     Examples
     --------
@@ -100,7 +98,7 @@ def create_app(session: Session, *, token: str, hosts: Iterable[str] = (), files
         openapi_url="/api/openapi.json", lifespan=lifespan, responses=_REFUSALS,
     )  # fmt: skip
     app.state.worker = worker
-    for routes in (asking_routes(worker), cluster_routes(worker), data_routes(worker, files)):
+    for routes in (asking_routes(worker), cluster_routes(worker), data_routes(worker)):
         app.include_router(routes, prefix="/api")
     app.add_api_route("/api/health", _health, tags=["server"], response_model=dict[str, str])
     app.mount("/", StaticFiles(directory=STATIC, html=True), name="page")

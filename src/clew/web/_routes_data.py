@@ -13,6 +13,7 @@ from fastapi.responses import FileResponse
 from starlette.exceptions import HTTPException
 
 from clew._registry import by_method_name
+from clew.datasets._images import confined
 from clew.exceptions import ClewError, FileError, NotFoundError
 from clew.session import SCALES, TEXTS, Session, strategies
 from clew.web import _models as take
@@ -39,8 +40,8 @@ FileName = Annotated[
 ]  # fmt: skip
 
 
-def data_routes(worker: Worker, folder: Path | None) -> APIRouter:
-    """What goes in and out; files of cards come from `folder` only."""
+def data_routes(worker: Worker) -> APIRouter:
+    """What goes in and out."""
     router, session = APIRouter(tags=["data"]), worker.session
 
     @router.get("/rows", response_model=list[show.Row])
@@ -65,7 +66,7 @@ def data_routes(worker: Worker, folder: Path | None) -> APIRouter:
         id: Annotated[str, Query(max_length=1000)], column: Annotated[str, Query(max_length=1000)]
     ) -> FileResponse:
         """The image or sound that a cell names; only from the folder of the data."""
-        path = await worker.quick(_file_of, session, folder, id, column)
+        path = await worker.quick(_file_of, session, id, column)
         return FileResponse(path, media_type=mimetypes.guess_type(path.name)[0], content_disposition_type="inline")
 
     @router.post("/answers/import", status_code=201, response_model=show.Imported, openapi_extra=_FILE_BODY)
@@ -112,15 +113,15 @@ def _rows(session: Session, ids: list[str]) -> list[show.Row]:
     return found
 
 
-def _file_of(session: Session, folder: Path | None, row: str, column: str) -> Path:
+def _file_of(session: Session, row: str, column: str) -> Path:
     """The file a cell names, if it is one to show and lies in the folder of the data."""
-    named = session.row(row).get(column)
+    named, folder = session.row(row).get(column), session.folder
     if folder is None or not isinstance(named, str) or not named or "\x00" in named:
         raise NotFoundError(f"Row {row!r} names no file in column {column!r}.")
-    root = folder.resolve()
-    path = (root / named).resolve()
-    if not path.is_relative_to(root):
-        raise HTTPException(403, f"{named!r} is outside the folder of the data. Only files in it are shown.")
+    try:
+        path = confined(named, folder)
+    except FileError:
+        raise HTTPException(403, f"{named!r} is outside the folder of the data. Only files in it are shown.") from None
     if path.suffix.lower() not in _SHOWABLE or not path.is_file():
         raise NotFoundError(f"There is no image or sound {named!r} in the folder of the data.")
     return path

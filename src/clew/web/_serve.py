@@ -9,7 +9,6 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from types import FrameType
 
 from clew.exceptions import MissingExtraError, ParameterError
@@ -37,7 +36,6 @@ def serve(
     token: str | None = None,
     hosts: Iterable[str] = (),
     allow_remote: bool = False,
-    files: Path | None = None,
     browser: bool = False,
     announce: Callable[[str], None] | None = None,
 ) -> None:
@@ -56,8 +54,6 @@ def serve(
         Names the server is reached by, beside localhost and addresses.
     allow_remote : bool, default=False
         Whether other machines may connect. What is sent is not encrypted: see the page on the server.
-    files : path, optional
-        The folder that images and sounds named in cells are in.
     browser : bool, default=False
         Whether to open the page.
     announce : callable, optional
@@ -71,7 +67,7 @@ def serve(
         )
     token = new_token() if token is None else token
     check_token(token, remote=is_remote)
-    app = create_app(session, token=token, hosts=hosts, files=files)
+    app = create_app(session, token=token, hosts=hosts)
     listening = _listening(host, port)
     address = f"http://{_reached_at(host)}:{listening.getsockname()[1]}/?token={token}"
 

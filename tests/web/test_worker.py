@@ -1,0 +1,139 @@
+"""Calls that are recorded together, fits beside them, questions drawn ahead."""
+
+import threading
+from functools import partial
+
+import pytest
+import sqlalchemy as sa
+
+from clew.exceptions import NotFoundError, StorageError
+from clew.web._worker import Worker
+from tests.web.conftest import truth
+
+
+@pytest.fixture
+def worker(session):
+    worker = Worker(session)
+    yield worker
+    worker.close()
+
+
+def held_up(worker):
+    """A first call that takes until it is let go, so that others queue up behind it."""
+    begun, go_on = threading.Event(), threading.Event()
+    first = worker.writer.submit(lambda: begun.set() or go_on.wait(60))
+    assert begun.wait(60)
+    return first, go_on
+
+
+def test_calls_that_wait_share_a_transaction(worker, session):
+    questions = session.ask("ann", n=5)
+    commits = []
+    sa.event.listen(session._store._engine, "commit", lambda _: commits.append(session.version))
+    first, go_on = held_up(worker)
+    told = [worker.writer.submit(partial(session.tell, one, truth(one.left, one.right))) for one in questions]
+    refused = worker.writer.submit(partial(session.tell, 99, "same"))
+    go_on.set()
+    assert first.result(60) is True
+    assert [one.result(60).id for one in told] == [2, 3, 4, 5, 6]
+    with pytest.raises(NotFoundError, match="99"):
+        refused.result(60)
+    assert len(commits) == 2
+
+
+def test_nobody_is_told_of_what_was_not_recorded(worker, session):
+    questions = session.ask("ann", n=3)
+    worker.ahead.fill("bob")
+    _, go_on = held_up(worker)
+    told = [worker.writer.submit(partial(session.tell, one, "unsure")) for one in questions]
+    worker.draw_ahead("cyd")
+
+    def fail(_):
+        raise sa.exc.OperationalError("COMMIT", {}, Exception("database or disk is full"))
+
+    sa.event.listen(session._store._engine, "commit", fail)
+    go_on.set()
+    for one in told:
+        with pytest.raises(StorageError, match="disk is full"):
+            one.result(60)
+    sa.event.remove(session._store._engine, "commit", fail)
+    assert session.answers() == [] and not worker.ahead._ready
+    (again,) = worker.ahead.take("cyd", 1, None)
+    assert again.annotator == "cyd" and session.worth_asking(again)
+    assert worker.writer.submit(partial(session.tell, questions[0], "same")).result(60).id == 2
+
+
+def test_calls_under_way_are_finished_when_the_server_stops(session):
+    worker = Worker(session)
+    questions = session.ask("ann", n=3)
+    told = [worker.writer.submit(partial(session.tell, one, "unsure")) for one in questions]
+    worker.close()
+    assert all(one.done() for one in told) and len(session.answers()) == 3
+
+
+def test_people_answer_while_a_fit_runs(worker, session, monkeypatch):
+    fitting, go_on = threading.Event(), threading.Event()
+    plan = type(session.plan_fit())
+    run = plan.run
+
+    def slowly(self):
+        fitting.set()
+        assert go_on.wait(60)
+        return run(self)
+
+    monkeypatch.setattr(plan, "run", slowly)
+    thread = threading.Thread(target=worker.fits.fresh)
+    thread.start()
+    assert fitting.wait(60) and worker.fits.running
+    (question,) = worker.ahead.take("ann", 1, None)
+    told = worker.writer.submit(partial(session.tell, question, truth(question.left, question.right))).result(60)
+    go_on.set()
+    thread.join(60)
+    assert not worker.fits.running and worker.fits.count == 1
+    assert session.is_stale and [one.id for one in session.answers()] == [told.id]
+
+
+def test_whoever_waits_for_clusters_shares_a_fit(worker, session):
+    worker.fits.fresh()
+    worker.fits.fresh()
+    assert worker.fits.count == 1
+    session.import_answers([("a", "e", "same")])
+    worker.fits.fresh()
+    assert worker.fits.count == 2 and session.cluster_of("a") == session.cluster_of("e")
+    worker.fits.keep_up()
+    assert worker.fits.count == 2
+
+
+def test_a_fit_is_followed_by_a_rest(worker, session):
+    worker.fits.keep_up()
+    session.import_answers([("a", "e", "same")])
+    worker.fits.keep_up()
+    assert worker.fits.count == 1 and session.is_stale
+    worker.fits._rest_until = 0.0
+    worker.fits.keep_up()
+    assert worker.fits.count == 2
+
+
+def test_a_question_drawn_ahead_is_the_next_one(worker, session):
+    worker.ahead.fill("ann")
+    worker.ahead.fill("ann")
+    (ahead,) = session.pending()
+    assert [one.id for one in worker.ahead.take("ann", 1, None)] == [ahead.id]
+    assert [one.id for one in worker.ahead.take("ann", 2, [])] == [ahead.id, ahead.id + 1]
+
+
+def test_a_question_drawn_ahead_whose_time_is_over_is_not_given(worker, session):
+    session.set(lease_seconds=0)
+    worker.ahead.fill("ann")
+    (ahead,) = session.pending()
+    session.set(lease_seconds=600)
+    (question,) = worker.ahead.take("bob", 1, None)
+    assert question.id == ahead.id  # it went to somebody else meanwhile
+    assert worker.ahead.take("ann", 1, None)[0].id != ahead.id
+
+
+def test_whoever_stays_away_longest_is_forgotten(worker, monkeypatch):
+    monkeypatch.setattr("clew.web._worker._MOST_PEOPLE", 2)
+    for person in ("ann", "bob", "cyd"):
+        worker.ahead.fill(person)
+    assert list(worker.ahead._ready) == ["bob", "cyd"]
