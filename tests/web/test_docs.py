@@ -1,0 +1,24 @@
+"""The page on the server tells of every route and every flag."""
+
+import re
+from pathlib import Path
+
+from typer.main import get_command
+
+from clew.cli._app import app
+from clew.web import create_app
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "server.md").read_text(encoding="utf-8")
+
+
+def test_the_table_of_routes_is_that_of_the_server():
+    paths = create_app(None, token="a-token").openapi()["paths"]
+    routes = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
+    assert set(re.findall(r"^\| `([A-Z]+ /api/\S+)` \|", PAGE, re.MULTILINE)) == routes
+
+
+def test_the_table_of_flags_is_that_of_the_command():
+    flags = {flag for one in get_command(app).commands["serve"].params for flag in one.opts if flag.startswith("--")}
+    flags = flags - {"--browser", "--n-clusters"} | {"--no-browser"}
+    table = PAGE.partition("| flag | says |")[2].partition("\n\n")[0]
+    assert flags <= set(re.findall(r"--[a-z-]+", table))
