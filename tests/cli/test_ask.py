@@ -13,6 +13,7 @@ from clew import Session
 from clew.active import DenseMinMax
 from clew.cli import _ask
 from clew.cli._project import Request, place_of, shown_place
+from clew.exceptions import ParameterError
 
 pytest.importorskip("sqlalchemy", reason="needs the extra app")
 
@@ -41,10 +42,8 @@ def project(blobs):
 class Keys:
     """Keys that are computed when they are pressed."""
 
-    is_live = True
-
-    def __init__(self, press, text=None):
-        self._press, self._text = press, text
+    def __init__(self, press, text=None, is_live=True):
+        self._press, self._text, self.is_live = press, text, is_live
 
     def key(self):
         return self._press()
@@ -370,16 +369,26 @@ def test_commands_to_type_next_hold_no_password_and_name_the_project():
     assert shown_place("postgresql://:x@host/db") == "postgresql://@host/db"
 
 
-def test_a_failing_fit_is_told(project):
-    fits = _ask.Fits(project, wait=True)
-
+def failing(error):
     class Plan:
         def run(self):
-            raise MemoryError("too many rows")
+            raise error
 
-    project.plan_fit = Plan
-    with pytest.raises(MemoryError, match="too many rows"):
-        fits.refresh()
+    return Plan
+
+
+def test_a_fit_that_cannot_be_is_told_once_and_asking_goes_on(project, monkeypatch, capsys):
+    monkeypatch.setattr(_ask, "_EVENTS_PER_FIT", 1)
+    monkeypatch.setattr(project, "plan_fit", failing(ParameterError("Too few rows.")))
+    sit(project, iter(["d", "d", "d", "q"]).__next__, is_live=False)
+    assert capsys.readouterr().err == "warning: No clusters for now. Too few rows.\n"
+    assert len(project.answers()) == 3
+
+
+def test_a_bug_in_a_fit_is_not_hidden(project, monkeypatch):
+    monkeypatch.setattr(project, "plan_fit", failing(ZeroDivisionError("bug")))
+    with pytest.raises(ZeroDivisionError, match="bug"):
+        _ask.Fits(project, wait=True).refresh()
 
 
 class Pty:

@@ -16,7 +16,7 @@ from clew.cli import _cards, _conflict, _exits, _render
 from clew.cli._keys import Keyboard, keyboard
 from clew.cli._project import Request, opened_or_begun, shown_place
 from clew.cli._words import event_words
-from clew.exceptions import AnsweredError
+from clew.exceptions import AnsweredError, ClewError
 
 if TYPE_CHECKING:
     from clew import Session
@@ -276,6 +276,7 @@ class Fits:
         self._thread: threading.Thread | None = None
         self._result: FitResult | None = None
         self._failure: Exception | None = None
+        self._told = ""
         self._version = -_EVENTS_PER_FIT
 
     def refresh(self) -> None:
@@ -303,7 +304,12 @@ class Fits:
         if self._thread is None or self._thread.is_alive():
             return
         self._thread = None
-        if self._failure is not None:
-            raise self._failure
-        if self._result is not None:
-            self._session.adopt(self._result)
+        failure, self._failure = self._failure, None
+        if failure is None:
+            if self._result is not None:
+                self._session.adopt(self._result)
+        elif not isinstance(failure, ClewError):
+            raise failure
+        elif str(failure) != self._told:  # people can go on answering without clusters
+            self._told = str(failure)
+            _exits.say("warning", f"No clusters for now. {failure}", "yellow")
