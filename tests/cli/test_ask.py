@@ -276,8 +276,8 @@ def test_the_same_question_answered_elsewhere_is_no_loss(project, capsys):
 
 def test_settings_that_can_change_do(ask, clew):
     ask("d\n", "-k", 3)
-    result = ask("d\n", "-k", 4, "--strategy", "min-max")
-    assert "changed: n_clusters is now 4, strategy is now min-max" in result.stderr
+    result = ask("d\n", "-k", 4, "--strategy", "min-max", "--columns", "x,y")
+    assert "changed: columns is now x,y, n_clusters is now 4, strategy is now min-max" in result.stderr
     with Session.open("data.clew") as session:
         assert session.settings["n_clusters"] == 4
     assert "changed" not in ask("d\n", "-k", 4).stderr
@@ -286,8 +286,9 @@ def test_settings_that_can_change_do(ask, clew):
 @pytest.mark.parametrize(
     "words, sentence",
     [
-        (("--columns", "x"), "--columns: this project began with none, which cannot change."),
-        (("--scale", "none"), "--scale: this project began with auto, which cannot change."),
+        (("--id", "x"), "--id x: this project began with name, which cannot change."),
+        (("--columns", "colour"), "colour"),
+        (("--scale", "wild"), "scale='wild'"),
         (("--strategy", "wild"), "strategy='wild': expected one of"),
         (("--method", "wild"), 'There is no method "wild"'),
         (("-k", "99"), "n_clusters=99"),

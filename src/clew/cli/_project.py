@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from clew import Session
 
 SUFFIX = ".clew"
-# Settings that decide what the rows are; a project keeps those it began with.
-_FIXED = {"id_column": "--id", "columns": "--columns", "scale": "--scale", "text": "--text"}
 # Columns whose reading is told before the rest is only counted.
 _MOST_COLUMNS = 12
 
@@ -168,15 +166,15 @@ def _change_settings(session: Session, request: Request) -> None:
             before = before["name"]
         if value == before:
             continue
-        if name in _FIXED:
+        if name == "id_column":  # answers are about rows by their ids
             raise ParameterError(
-                f"{_FIXED[name]}: this project began with {_said(before)}, which cannot change. "
+                f"--id {value}: this project began with {_said(before)}, which cannot change. "
                 "Leave it out, or begin another project with --project FILE."
             )
         changed[name] = value
     if changed:
         session.set(**changed)
-        _exits.say("changed", ", ".join(f"{name} is now {value}" for name, value in changed.items()), "bold")
+        _exits.say("changed", ", ".join(f"{name} is now {_said(value)}" for name, value in changed.items()), "bold")
     if request.constraints is not None:
         sentence = "--constraints is read when a project begins. To take in more answers: clew import PROJECT FILE."
         _exits.say("note", sentence, "yellow")
