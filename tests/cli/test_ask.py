@@ -15,8 +15,6 @@ from clew.cli import _ask
 from clew.cli._project import Request, place_of, shown_place
 from clew.exceptions import ParameterError
 
-pytest.importorskip("sqlalchemy", reason="needs the extra app")
-
 GROUPS = {name: group for group in ("abcd", "efgh", "ijkl") for name in group}
 
 

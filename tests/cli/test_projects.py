@@ -9,8 +9,6 @@ import pytest
 
 from clew import Session
 
-pytest.importorskip("sqlalchemy", reason="needs the extra app")
-
 GROUPS = ("abcd", "efgh", "ijkl")
 
 
@@ -425,3 +423,23 @@ def test_several_projects_in_one_place_are_told_by_name(clew, project):
         pass
     assert "holds several projects: data, second" in clew("status", "data.clew").stderr
     assert clew("status", "data.clew", "--name", "second").stdout.startswith("second in data.clew")
+
+
+def test_every_command_works_on_postgresql(clew, blobs, postgresql_url):
+    for file in ("data.csv", "other.csv"):
+        (blobs / "other.csv").write_text((blobs / "data.csv").read_text())
+        result = clew("ask", file, "--id", "name", "-k", 3, "--project", postgresql_url, keys="d\nd\nz\n")
+        assert result.exit_code == 0, result.output
+    assert "--name other" in result.stdout
+    assert "holds several projects: data, other" in clew("status", postgresql_url).stderr
+    here = (postgresql_url, "--name", "data")
+    assert json.loads(clew("import", *here, "answers.csv", "--json").stdout)["taken"] == 4
+    with open(blobs / "data.csv", "a") as stream:
+        stream.write("m,0,2\n")
+    assert "1 row joined." in clew("add", *here).stdout
+    assert len(read_csv(clew("export", *here).stdout)) == 13
+    assert clew("correct", *here, "name", 0, "first").exit_code == 0
+    assert clew("correct", *here, "undo").stdout == "Taken back: the name 'first' of cluster 0.\n"
+    assert clew("review", *here).exit_code == 0
+    told = json.loads(clew("status", *here, "--json").stdout)
+    assert (told["progress"]["answered"], told["progress"]["n_rows"]) == (5, 13)
