@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
 from clew._registry import by_method_name
 from clew.active import Questions
@@ -52,7 +53,10 @@ class FitResult:
 
 @dataclass(frozen=True)
 class FitPlan:
-    """All a fit needs, taken from a session at one moment; `run` touches neither the session nor its database."""
+    """All a fit needs, taken from a session at one moment; `run` touches neither the session nor its database.
+
+    `corrected` says that people have made these clusters theirs by correcting them.
+    """
 
     version: int
     X: Any
@@ -65,6 +69,7 @@ class FitPlan:
     metric: str
     random_state: int
     own_labels: Callable[[], Questions] | None = None
+    corrected: bool = False
 
     def run(self) -> FitResult:
         """Cluster."""
@@ -138,17 +143,16 @@ class FitPlan:
             return np.asarray(model.labels_, dtype=np.int64), notes
 
     def _best(self, model: Any, constraints: Constraints) -> IntArray:
-        """A fit from the current clusters and a fresh one; the fresh one only if it is clearly better."""
-        fresh = model.fit(self.X, constraints=constraints)
-        labels, objective = np.asarray(fresh.labels_, dtype=np.int64), fresh.objective_
+        """A fit from the current clusters, or a fresh one if it is clearly better and nobody has corrected them."""
         centers = self._warm_centers(model.n_clusters)
         if centers is None:
-            return labels
-        model.set_params(init=centers, n_init=1)
-        warm = model.fit(self.X, constraints=constraints)
-        if warm.objective_ <= objective * (1 + _STAY):
-            return np.asarray(warm.labels_, dtype=np.int64)
-        return labels
+            return np.asarray(model.fit(self.X, constraints=constraints).labels_, dtype=np.int64)
+        warm = clone(model).set_params(init=centers, n_init=1).fit(self.X, constraints=constraints)
+        if not self.corrected:
+            fresh = model.fit(self.X, constraints=constraints)
+            if fresh.objective_ * (1 + _STAY) < warm.objective_:
+                return np.asarray(fresh.labels_, dtype=np.int64)
+        return np.asarray(warm.labels_, dtype=np.int64)
 
     def _warm_centers(self, k: int) -> npt.NDArray[np.float64] | None:
         """The centres of the current clusters where there are exactly k of them."""

@@ -437,6 +437,7 @@ class State:
             metric=self.settings["metric"],
             random_state=int(self.settings["random_state"]),
             own_labels=own,
+            corrected=bool(self.ledger.corrections()),
         )
 
     def identified(self, result: FitResult) -> tuple[IntArray, int]:
