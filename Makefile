@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 KERNELS := $(wildcard src/clew/kernels/*.py)
 
-.PHONY: demo test check format bench bench-questions clean
+.PHONY: demo test check format bench bench-questions bench-load clean
 
 $(VENV)/ready: pyproject.toml setup.py $(KERNELS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -33,6 +33,9 @@ bench: $(VENV)/ready  ## speed, memory and quality, beside scikit-learn
 
 bench-questions: $(VENV)/ready  ## what questions are worth, for every strategy
 	$(BIN)/python -m benchmarks.questions
+
+bench-load: $(VENV)/ready  ## twenty people who answer at once, over HTTP
+	$(BIN)/python -m benchmarks.load
 
 clean:  ## remove everything that was built
 	rm -rf $(VENV) build dist src/*.egg-info src/clew/kernels/*.so .pytest_cache .mypy_cache .ruff_cache
