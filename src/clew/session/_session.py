@@ -182,8 +182,12 @@ class Session(Asking, Exchanging):
     def refresh(self) -> int:
         """Take in what other processes have written; gives the version."""
         with self._reading():
-            self._catch_up(self._store.events(self._version))
-            self._state.take_leases(self._store.leases())
+            last_seq, lease_version = self._store.versions()
+            if last_seq != self._version:
+                self._catch_up(self._store.events(self._version))
+            if lease_version != self._lease_version:
+                self._state.take_leases(self._store.leases())
+                self._lease_version = lease_version
             return self._version
 
     def set(self, *, annotator: str = "me", **settings: Any) -> None:

@@ -194,6 +194,13 @@ class Store:
             yield transaction
             transaction.finish()
 
+    def versions(self) -> tuple[int, int]:
+        """The number of the last event, and how often questions were given out or closed."""
+        query = sa.select(_projects.c.last_seq, _projects.c.lease_version).where(_projects.c.id == self._project)
+        with self._reading() as connection:
+            last_seq, lease_version = connection.execute(query).one()
+        return int(last_seq), int(lease_version)
+
     def events(self, after: int = 0) -> list[Event]:
         """Events from a number on, oldest first."""
         with self._reading() as connection:
