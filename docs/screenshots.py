@@ -1,6 +1,6 @@
 """The pictures of docs/page.md: every view of the page, in light and dark, on the iris flowers and on short texts.
 
-`python examples/screenshots.py [VIEW ...]` needs chromium and Playwright (`pip install '.[dev]'`). It starts a
+`python docs/screenshots.py [VIEW ...]` needs chromium and Playwright (`pip install '.[dev]'`). It starts a
 server of its own on a free port of this machine and writes docs/images/page-*.png.
 """
 
@@ -22,7 +22,7 @@ from clew import Session
 from clew.datasets import load_iris
 from clew.web import create_app
 
-IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
+IMAGES = Path(__file__).resolve().parent / "images"
 TOKEN = "screenshots"
 VIEWS = ("ask", "map", "clusters", "review", "history", "settings")
 TOPICS = {
