@@ -9,6 +9,7 @@ from clew.active import (
     DIFFERENT,
     SAME,
     UNSURE,
+    AbilityToSeparate,
     Answered,
     ExploreConsolidate,
     Feedback,
@@ -92,6 +93,30 @@ def test_what_follows_from_the_number_of_clusters_may_be_taken_for_less_than_an_
     assert questions.add(Answered(Pair(6, 3), DIFFERENT)) is not trust
     if not trust:
         assert len(questions.view.neighbourhoods) == 3
+
+
+def test_a_row_presumed_in_a_cluster_founds_its_own_when_answers_about_others_say_so():
+    questions = Questions(X, ExploreConsolidate(), n_clusters=2, random_state=0, trust_n_clusters=False)
+    apart = [((0, 3), DIFFERENT), ((6, 0), DIFFERENT), ((7, 0), DIFFERENT), ((6, 7), DIFFERENT)]
+    for pair, answer in [*apart, ((6, 3), SAME)]:
+        questions.add(Answered(Pair(*pair), answer))
+    assert [set(one.rows.tolist()) for one in questions.view.neighbourhoods] == [{3, 6}, {0}, {7}]
+
+
+def test_what_labels_looked_ahead_to_is_forgotten_when_questions_wait_or_the_strategy_changes():
+    expected = Questions(X, RandomPairs(), random_state=0).ask()
+    held = Questions(X, RandomPairs(), random_state=0)
+    held.labels()
+    held.hold(expected)
+    held.labels()
+    assert held.ask().key != expected.key
+    held.release(expected)
+    assert expected not in held.pending
+    changed = Questions(X, AbilityToSeparate(n_neighbors=3), random_state=0)
+    changed.labels()
+    changed.use(RandomPairs())
+    assert changed.view.imputed == {}
+    assert changed.ask() == expected
 
 
 def test_new_rows_do_not_lose_what_super_instances_have_found(seed):
