@@ -141,7 +141,7 @@ def keyboard() -> Iterator[Keyboard]:
     file = sys.stdin.fileno()
     before = termios.tcgetattr(file)
     try:
-        tty.setcbreak(file)
+        tty.setcbreak(file, termios.TCSADRAIN)  # what was typed ahead counts
         yield Terminal(file)
     finally:
         termios.tcsetattr(file, termios.TCSADRAIN, before)
