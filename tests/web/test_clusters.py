@@ -113,6 +113,21 @@ def test_a_fit_that_fails_is_told_and_not_tried_again(client, session, monkeypat
     assert fits.count == count + 1 and fits.problem is None and not session.is_stale
 
 
+def test_a_bug_in_a_fit_does_not_end_the_fits(client, session, monkeypatch, caplog):
+    fits = client.app.state.worker.fits
+
+    def fail(*_):
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(type(session.plan_fit()), "run", fail)
+    fits.keep_up()
+    assert "RuntimeError: secret" in caplog.text
+    assert "bug" in client.get("/api/progress").json()["problem"]
+    monkeypatch.undo()
+    assert client.get("/api/labels").status_code == 200
+    assert client.get("/api/progress").json()["problem"] is None
+
+
 def test_the_map_has_a_point_a_cluster_and_an_id_for_each_row(client):
     points = client.get("/api/map")
     places = np.frombuffer(points.content, "<f4").reshape(-1, 2)

@@ -1,5 +1,6 @@
 """Calls that are recorded together, fits beside them, questions drawn ahead."""
 
+import asyncio
 import threading
 from functools import partial
 
@@ -91,6 +92,31 @@ def test_people_answer_while_a_fit_runs(worker, session, monkeypatch):
     thread.join(60)
     assert not worker.fits.running and worker.fits.count == 1
     assert session.is_stale and [one.id for one in session.answers()] == [told.id]
+
+
+def test_many_who_wait_for_clusters_hold_up_nobody_else(worker, session, monkeypatch):
+    fitting, go_on = threading.Event(), threading.Event()
+    plan = type(session.plan_fit())
+    run = plan.run
+
+    def slowly(self):
+        fitting.set()
+        assert go_on.wait(60)
+        return run(self)
+
+    monkeypatch.setattr(plan, "run", slowly)
+
+    async def crowd():
+        waiting = [asyncio.create_task(worker.fresh()) for _ in range(20)]
+        while not fitting.is_set():
+            await asyncio.sleep(0)
+        rows = await worker.slow(lambda: session.ids)
+        go_on.set()
+        await asyncio.gather(*waiting)
+        return rows
+
+    assert asyncio.run(crowd()) == list("abcdefghijkl")
+    assert worker.fits.count == 1
 
 
 def test_whoever_waits_for_clusters_shares_a_fit(worker, session):

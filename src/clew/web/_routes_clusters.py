@@ -28,7 +28,7 @@ def cluster_routes(worker: Worker) -> APIRouter:
 
     async def settle(wait: bool) -> None:
         if wait or not worker.fits.count:
-            await worker.slow(worker.fits.fresh)
+            await worker.fresh()
 
     @router.get("/labels", response_model=dict[str, int])
     async def labels(wait: bool = True) -> Any:

@@ -83,7 +83,7 @@ def data_routes(worker: Worker) -> APIRouter:
     ) -> Response:
         """Labels, constraints or answers as a file; in csv and tsv no cell can be run by a spreadsheet."""
         if what == "labels":
-            await worker.slow(worker.fits.fresh)
+            await worker.fresh()
         content = await worker.slow(_exported, session, what, format)
         headers = {"Content-Disposition": f'attachment; filename="{what}.{format}"'}
         return Response(content, media_type=_TYPES[format], headers=headers)

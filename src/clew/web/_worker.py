@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections import OrderedDict
@@ -18,6 +19,7 @@ from clew.session import Question, Session
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_LOGGER = logging.getLogger("clew.web")
 _QUICK_THREADS = 2
 _SLOW_THREADS = 4
 # Calls recorded together at most: the first of them waits for the last.
@@ -55,14 +57,19 @@ class Worker:
         self.writer.open()
         self._quick = ThreadPoolExecutor(_QUICK_THREADS, thread_name_prefix="clew-quick")
         self._slow = ThreadPoolExecutor(_SLOW_THREADS, thread_name_prefix="clew-slow")
+        self._fitting = ThreadPoolExecutor(1, thread_name_prefix="clew-fits")
 
     async def quick(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """A call that takes milliseconds, in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._quick, partial(call, *args, **kwargs))
+        return await _in(self._quick, partial(call, *args, **kwargs))
 
     async def slow(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """A call that may take seconds, in a thread that answers never wait for."""
-        return await asyncio.get_running_loop().run_in_executor(self._slow, partial(call, *args, **kwargs))
+        return await _in(self._slow, partial(call, *args, **kwargs))
+
+    async def fresh(self) -> None:
+        """Wait for clusters with everything said so far; whoever waits takes no thread from others."""
+        await _in(self._fitting, self.fits.fresh)
 
     async def write(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """A short call that writes, recorded together with those of others; safe once this returns."""
@@ -75,7 +82,7 @@ class Worker:
     async def run(self) -> None:
         """Keep up with other processes and with what was said, until cancelled."""
         while True:
-            await self.slow(self._beat)
+            await _in(self._fitting, self._beat)
             await asyncio.sleep(_BEAT)
 
     def _beat(self) -> None:
@@ -89,8 +96,12 @@ class Worker:
         """Finish what is under way."""
         self.closing = True
         self.writer.close()
-        for pool in (self._quick, self._slow):
+        for pool in (self._quick, self._slow, self._fitting):
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+async def _in(pool: ThreadPoolExecutor, call: Callable[[], T]) -> T:
+    return await asyncio.get_running_loop().run_in_executor(pool, call)
 
 
 class Writer:
@@ -200,6 +211,8 @@ class Fits:
             self.fresh()
         except ClewError:
             return  # kept in `problem`
+        except Exception:
+            _LOGGER.exception("A fit failed")
 
     def _fit(self) -> None:
         start, version = time.monotonic(), self._session.version
@@ -210,8 +223,10 @@ class Fits:
                 plan = self._session.plan_fit()
                 version = plan.version
                 adopted = self._session.adopt(plan.run())
-        except ClewError as error:
-            self.problem, self._failed = str(error), version
+        except Exception as error:
+            is_ours = isinstance(error, ClewError)
+            self.problem = str(error) if is_ours else "This is a bug in clew; the terminal of the server shows more."
+            self._failed = version
             raise
         finally:
             self.running = False
