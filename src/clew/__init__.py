@@ -13,19 +13,23 @@ from clew._version import __version__
 if TYPE_CHECKING:
     from clew._registry import load
     from clew.constraints import Constraints
-    from clew.partitional import ConstrainedKMeans, COPKMeans, IGKMeans, PCKMeans, SeededKMeans
+    from clew.partitional import CVQE, LCVQE, ConstrainedKMeans, COPKMeans, IGKMeans, PCKMeans, SeededKMeans
 
 _HOMES = {
     "COPKMeans": "partitional",
+    "CVQE": "partitional",
     "ConstrainedKMeans": "partitional",
     "Constraints": "constraints",
     "IGKMeans": "partitional",
+    "LCVQE": "partitional",
     "PCKMeans": "partitional",
     "SeededKMeans": "partitional",
     "load": "_registry",
 }
 
 __all__ = [
+    "CVQE",
+    "LCVQE",
     "COPKMeans",
     "ConstrainedKMeans",
     "Constraints",

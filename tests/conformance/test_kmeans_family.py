@@ -112,7 +112,7 @@ def test_inertia_is_the_cost_of_the_labels(example, scenario, seed):
         pytest.param(example, id=f"{cls.__name__}{number}")
         for cls in FAMILY
         # Methods with prices of another kind have a reference of their own.
-        if cls._capabilities.must_link != "soft" or "penalty" in cls._parameters
+        if cls._capabilities.must_link != "soft" or "entailed" in cls._parameters
         for number, example in enumerate(cls._examples())
     ],
 )
@@ -135,6 +135,8 @@ def test_centres_are_the_means_of_their_rows(example, scenario, seed):
     weights = np.random.default_rng(seed).uniform(0.5, 2, size=len(case.X))
     model = clone(example).set_params(tol=0, n_init=1)
     model.fit(case.X, constraints=case.constraints, sample_weight=weights)
+    if not model._capabilities.monotone and len(model.violated_must_link_) + len(model.violated_cannot_link_):
+        return  # broken pairs pull at the centres; their references say how
     X, place = case.X, cluster_of(model)
     if model.metric == "cosine":
         norms = np.linalg.norm(X, axis=1, keepdims=True)

@@ -80,7 +80,8 @@ def test_a_fit_ends_well_or_says_why_not(cls, problem, seed, metric):
         assert found.cluster_sizes_.sum() == len(X)
         assert np.isfinite(found.cluster_centers_).all()
         assert np.isfinite(found.objective_history_).all()
-        assert (np.diff(found.objective_history_) <= 1e-9 * (1 + (X**2).sum())).all()
+        if cls._capabilities.monotone:
+            assert (np.diff(found.objective_history_) <= 1e-9 * (1 + (X**2).sum())).all()
         assert found.inertia_ >= 0
         assert 1 <= found.n_iter_ <= 300
 

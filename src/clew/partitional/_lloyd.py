@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,9 +34,11 @@ _BLOCK_ENTRIES, _MOST_BLOCK_ROWS, _LEAST_BLOCK_ROWS = 65_536, 4096, 64
 # Sums are kept per chunk and added up in order, so that results do not depend on the number of threads.
 _CHUNK_ROWS, _MOST_CHUNKS = 32_768, 16
 # Units of weight 0 cost next to nothing anywhere, but still prefer the nearest centre.
-_NO_WEIGHT = 1e-200
+NO_WEIGHT = 1e-200
 # Progress below this share of the data's total scatter is rounding.
 _ROUNDING = 4 * np.finfo(np.float64).eps
+# Where the objective may rise, rounds end after so many without a new lowest one: they circle, or no longer gain.
+_PATIENCE = 20
 
 _logger = logging.getLogger(__name__)
 
@@ -75,9 +77,7 @@ class Problem:
     @cached_property
     def square_norms(self) -> FloatArray:
         """Squared length of each row."""
-        if sparse.issparse(self.X):
-            return np.asarray(self.X.multiply(self.X).sum(axis=1), dtype=np.float64).ravel()
-        return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
+        return square_norms(self.X)
 
     @cached_property
     def constant(self) -> float:
@@ -142,6 +142,13 @@ class Problem:
         return chunks
 
 
+def square_norms(X: Any) -> FloatArray:
+    """Squared length of each row."""
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+
+
 def unit_rows(X: Any) -> Any:
     """Rows scaled to length one; a row of zeros stays."""
     if sparse.issparse(X):
@@ -202,8 +209,18 @@ class Units:
             scores = (self.points[chosen] @ directions).astype(np.float64, copy=False)
             scores += offsets
             if not self.alike:
-                scores *= np.maximum(self.weights[chosen, None], _NO_WEIGHT)
+                scores *= np.maximum(self.weights[chosen, None], NO_WEIGHT)
             yield chosen, scores
+
+    def distances(self, problem: Problem, centers: FloatArray, constants: FloatArray) -> FloatArray:
+        """Cost of a row at each unit's place with every centre, weights left out; `constants` as below."""
+        directions, offsets = problem.scoring(centers)
+        costs = np.asarray(self.points @ directions, dtype=np.float64) + offsets + constants[:, None]
+        return np.maximum(costs, 0)
+
+    def constants(self, problem: Problem) -> FloatArray:
+        """What the scores of units leave out: their squared lengths, or nothing for cosines."""
+        return np.zeros(len(self)) if problem.metric == "cosine" else square_norms(self.points)
 
     def cost(self, problem: Problem, centers: FloatArray, labels: Labels) -> float:
         """Weighted score of a labelling."""
@@ -211,11 +228,17 @@ class Units:
         return sum(float(scores[np.arange(len(chosen)), labels[chosen]].sum()) for chosen, scores in blocks)
 
 
-class Policy(Protocol):
-    """How units are assigned."""
+class Policy:
+    """How units are assigned, and what they do to the centres."""
+
+    monotone: ClassVar[bool] = True  # whether rounds never raise the objective
 
     def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
         """Write the units' labels (-1 before the first round); return their weighted score and the price of ties."""
+        raise NotImplementedError  # pragma: no cover
+
+    def pull(self, units: Units, centers: FloatArray, labels: Labels, sums: FloatArray, masses: FloatArray) -> None:
+        """Add to the sums and masses that make the new centres what broken pairs pull towards."""
 
 
 class Solution(NamedTuple):
@@ -250,6 +273,16 @@ class _Tally:
         self.totals += other.totals
 
 
+class _Lowest(NamedTuple):
+    """The state with the lowest objective so far."""
+
+    objective: float
+    n_rounds: int
+    labels: Labels
+    centers: FloatArray
+    price: float
+
+
 def lloyd(
     problem: Problem,
     units: Units | None,
@@ -279,6 +312,7 @@ def lloyd(
     n_clusters = len(centers)
     limit = tol * problem.variance
     shift, n_iter, strict, moved_little = np.inf, 0, False, False
+    lowest: _Lowest | None = None
     with _one_blas_thread(problem.n_jobs), _pool(problem.n_jobs) as run:
         while True:
             tally = _assign_free(problem, chunks, centers, free, labels, run)
@@ -288,7 +322,7 @@ def lloyd(
                 score, price = policy.assign(problem, units, centers, unit_labels)
                 tally.totals[0] += score
                 changed += np.count_nonzero(before != unit_labels)
-                _add_units(tally, units, n_clusters, unit_labels)
+                add_points(units.points, units.weights, unit_labels, tally.sums, tally.masses)
                 labels[units.rows] = unit_labels[units.unit_of]
             inertia = problem.constant + tally.totals[0]
             history.append(unit * (inertia + price))
@@ -296,13 +330,25 @@ def lloyd(
                 "round %d: objective %g", n_iter + 1, history[-1],
                 extra={"round": n_iter + 1, "objective": history[-1], "max_iter": max_iter},
             )  # fmt: skip
-            strict = changed == 0
+            # Centres that pull at one another move on after the last row.
+            settled = policy is None or policy.monotone or shift <= max(limit, _ROUNDING * problem.variance)
+            strict = changed == 0 and settled
             # Centres that differ by rounding alone may swap rows for ever: no progress is an end, too.
-            moved_little = moved_little or _stalled(history, unit * problem.scale)
+            if policy is None or policy.monotone:
+                moved_little = moved_little or _stalled(history, unit * problem.scale)
+            elif lowest is None or history[-1] < lowest.objective - _ROUNDING * unit * problem.scale:
+                lowest = _Lowest(history[-1], len(history), labels.copy(), centers, price)
+            elif not strict and len(history) >= lowest.n_rounds + _PATIENCE:
+                _, n_iter, labels, centers, price = lowest
+                del history[n_iter:]
+                moved_little = True
+                break
             if strict or moved_little or n_iter == max_iter:
                 # As in scikit-learn, the round that confirms counts, unless the centres had stopped before it.
                 n_iter = min(n_iter + (strict and shift > limit), max_iter)
                 break
+            if units is not None and policy is not None:
+                policy.pull(units, centers, unit_labels, tally.sums, tally.masses)
             new = problem.means(tally.sums, tally.masses, centers)
             if (tally.masses == 0).any() and n_clusters > 1:
                 _restart_empty(problem, new, tally.masses == 0, labels)
@@ -392,13 +438,14 @@ def _assign_free(
     return total
 
 
-def _add_units(tally: _Tally, units: Units, n_clusters: int, labels: Labels) -> None:
-    if not sparse.issparse(units.points):
-        add_rows(units.points, units.weights, labels, tally.sums, tally.masses)
+def add_points(points: Any, weights: FloatArray, labels: Labels, sums: FloatArray, masses: FloatArray) -> None:
+    """Add rows, times their weights, to the sums and masses of their clusters."""
+    if not sparse.issparse(points):
+        add_rows(points, weights, labels, sums, masses)
         return
-    mixing = sparse.csr_matrix((units.weights, (labels, np.arange(len(units)))), shape=(n_clusters, len(units)))
-    tally.sums += (mixing @ units.points).toarray()
-    tally.masses += np.bincount(labels, weights=units.weights, minlength=n_clusters)
+    mixing = sparse.csr_matrix((weights, (labels, np.arange(len(weights)))), shape=(len(masses), len(weights)))
+    sums += (mixing @ points).toarray()
+    masses += np.bincount(labels, weights=weights, minlength=len(masses))
 
 
 def _restart_empty(problem: Problem, centers: FloatArray, empty: npt.NDArray[np.bool_], labels: Labels) -> None:

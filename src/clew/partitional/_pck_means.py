@@ -15,7 +15,7 @@ from clew.constraints import Closure, Constraints
 from clew.exceptions import InfeasibleConstraintsError, WorkLimitError
 from clew.partitional._cop_kmeans import hard_policy
 from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
-from clew.partitional._lloyd import FloatArray, IntArray, Labels, Problem, Solution, Units, lloyd
+from clew.partitional._lloyd import FloatArray, IntArray, Labels, Policy, Problem, Solution, Units, lloyd
 from clew.partitional._seeding import Start
 from clew.partitional._ties import TiedAssignment, component_units, priced_ties
 from clew.solvers.coloring import compress
@@ -213,7 +213,7 @@ def pck_means(
     return lloyd(problem, units, policy, start.centers, max_iter=max_iter, tol=tol)
 
 
-class _PricedPolicy:
+class _PricedPolicy(Policy):
     """Each row goes to the cluster where its distance plus the price of what it breaks is lowest.
 
     After the rows, components that are together may move as a block: under a high price no row would go first.
