@@ -13,7 +13,7 @@ from clew._version import __version__
 if TYPE_CHECKING:
     from clew._registry import load
     from clew.constraints import Constraints
-    from clew.partitional import CVQE, LCVQE, ConstrainedKMeans, COPKMeans, IGKMeans, PCKMeans, SeededKMeans
+    from clew.partitional import CVQE, LCVQE, ConstrainedKMeans, COPKMeans, IGKMeans, MPCKMeans, PCKMeans, SeededKMeans
 
 _HOMES = {
     "COPKMeans": "partitional",
@@ -22,6 +22,7 @@ _HOMES = {
     "Constraints": "constraints",
     "IGKMeans": "partitional",
     "LCVQE": "partitional",
+    "MPCKMeans": "partitional",
     "PCKMeans": "partitional",
     "SeededKMeans": "partitional",
     "load": "_registry",
@@ -34,6 +35,7 @@ __all__ = [
     "ConstrainedKMeans",
     "Constraints",
     "IGKMeans",
+    "MPCKMeans",
     "PCKMeans",
     "SeededKMeans",
     "__version__",

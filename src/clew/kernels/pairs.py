@@ -245,3 +245,63 @@ def assign_pairs(
                 by_rows, other, best_there, ends, must, confidence, pair_ptr, pair_of, distances, nearest, apart,
                 labels, pressure,
             )  # fmt: skip
+
+
+def assign_rows(
+    order: cython.const[cython.longlong][::1],
+    costs: cython.const[cython.double][:, ::1],
+    ends: cython.const[cython.longlong][:, ::1],
+    must: cython.const[cython.uchar][::1],
+    confidence: cython.const[cython.double][::1],
+    pair_ptr: cython.const[cython.longlong][::1],
+    pair_of: cython.const[cython.longlong][::1],
+    lengths: cython.const[cython.double][:, ::1],
+    longest: cython.const[cython.double][::1],
+    labels: cython.int[::1],
+    prices: cython.double[::1],
+) -> cython.double:
+    """Visit units in `order`; each moves to the cluster where its cost plus the prices of its pairs is lowest.
+
+    Row t of `costs` belongs to unit `order[t]`. Pairs are as in `assign_pairs`; `lengths[p, cluster]` is the squared
+    distance of the units of pair p in the metric of a cluster. A broken must-link costs its confidence times the mean
+    of its lengths in both clusters, a broken cannot-link its confidence times what its length is below `longest`, if it
+    is. Partners without a cluster (-1) do not count. Writes `labels`; `prices` is work space, one per cluster. Ties in
+    cost: the present cluster, then the lowest. Returns the sum of `costs` where the units are now.
+    """
+    turn: cython.Py_ssize_t
+    entry: cython.Py_ssize_t
+    pair: cython.Py_ssize_t
+    cluster: cython.Py_ssize_t
+    best: cython.Py_ssize_t
+    there: cython.Py_ssize_t
+    n_clusters: cython.Py_ssize_t = prices.shape[0]
+    unit: cython.longlong
+    old: cython.int
+    lowest: cython.double
+    total: cython.double = 0.0
+    with cython.nogil:
+        for turn in range(order.shape[0]):
+            unit = order[turn]
+            old = labels[unit]
+            for cluster in range(n_clusters):
+                prices[cluster] = costs[turn, cluster]
+            for entry in range(pair_ptr[unit], pair_ptr[unit + 1]):
+                pair = pair_of[entry]
+                there = labels[ends[pair, 0] + ends[pair, 1] - unit]
+                if there < 0:
+                    continue
+                if must[pair]:
+                    for cluster in range(n_clusters):
+                        if cluster != there:
+                            prices[cluster] += confidence[pair] * 0.5 * (lengths[pair, cluster] + lengths[pair, there])
+                elif lengths[pair, there] < longest[there]:
+                    prices[there] += confidence[pair] * (longest[there] - lengths[pair, there])
+            best = 0 if old < 0 else old
+            lowest = prices[best]
+            for cluster in range(n_clusters):
+                if prices[cluster] < lowest:
+                    lowest = prices[cluster]
+                    best = cluster
+            labels[unit] = best
+            total += costs[turn, best]
+    return total

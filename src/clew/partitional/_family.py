@@ -49,7 +49,8 @@ def _identified(found: Solution, classes: IntArray, clusters: IntArray) -> Solut
     new_place = linear_sum_assignment(shared, maximize=True)[1]
     centers = np.empty_like(found.centers)
     centers[new_place] = found.centers
-    return found._replace(labels=new_place.astype(np.int32)[found.labels], centers=centers)
+    labels = new_place.astype(np.int32)[found.labels]
+    return found._replace(problem=found.problem.reordered(new_place), labels=labels, centers=centers)
 
 
 class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedClusterer):  # type: ignore[misc]
@@ -75,12 +76,22 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         """Run the method from one start."""
         raise NotImplementedError  # pragma: no cover
 
+    @property
+    def _geometry(self) -> str:
+        """What a row costs before anything is learned: a squared distance, or one minus a cosine."""
+        return self.metric
+
+    @property
+    def _learns_metric(self) -> bool:
+        """Whether costs are measured in a metric that is learned."""
+        return False
+
     def _restarts_anew(self) -> bool:
         """Whether knowledge acts beyond the start, so that further starts may leave the neighbourhoods."""
         return True
 
     def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
-        problem = Problem.prepare(X, weights, self.metric, self.n_jobs)
+        problem = self._prepare(X, weights)
         closed = constraints.closure()
         clusters = cluster_labels(closed, self.n_clusters)
         best: Solution | None = None
@@ -104,14 +115,26 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
                 stacklevel=4,
             )
         # The rounds add up scores in an expanded form; the result is stated from the distances themselves.
-        self.inertia_ = float(row_costs(problem, best.centers, best.labels) @ problem.row_weights)
-        self.objective_ = best.unit * (self.inertia_ + best.price)
+        self.inertia_ = float(row_costs(best.problem, best.centers, best.labels) @ problem.row_weights)
+        self.objective_ = best.unit * (self.inertia_ + best.price + best.problem.surplus(best.labels))
         self.objective_history_ = np.array([*best.history[:-1], self.objective_])
         self.n_iter_ = best.n_iter
         self.cluster_centers_ = problem.restored(best.centers)
+        self._keep(best.problem)
         self.cluster_labels_ = clusters
         self.cluster_sizes_ = np.bincount(best.labels, minlength=self.n_clusters)
         return self._named(best.labels)
+
+    def _prepare(self, X: Any, weights: FloatArray) -> Problem:
+        """Rows as the first round sees them."""
+        return Problem.prepare(X, weights, self.metric, self.n_jobs)
+
+    def _measure(self, X: Any) -> Problem:
+        """New rows as the last round would have seen them."""
+        return self._prepare(X, np.empty(0))
+
+    def _keep(self, problem: Problem) -> None:
+        """Set the learned attributes that the problem holds at the end."""
 
     def _named(self, labels: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
         clusters = self.cluster_labels_
@@ -129,7 +152,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         """
-        problem = Problem.prepare(self._check_new_rows(X), np.empty(0), self.metric, self.n_jobs)
+        problem = self._measure(self._check_new_rows(X))
         return self._named(nearest(problem, self.cluster_centers_ - problem.shift))
 
     def transform(self, X: Any) -> npt.NDArray[Any]:

@@ -77,8 +77,8 @@ class LCVQE(KMeansFamily):
     where D is the squared distance of a row to a centre, f the row of the pair that is farther from their centre, g(f)
     the centre nearest to f other than theirs, and w the confidence; twice the objective of [2]_, so that `inertia_`
     has its usual meaning. Only given pairs are priced, each once at its highest confidence; groups and classes stand
-    for all their pairs, which are written out, up to two million. At these prices a pair that shares no row with another always
-    holds: together is never dearer than apart.
+    for all their pairs, which are written out, up to two million. At these prices a pair that shares no row
+    with another always holds: together is never dearer than apart.
 
     Time O(t (n k d + m k)) for t rounds and m pairs; memory O(n + k d + m + r k) beyond a copy of X, for r rows that
     pairs name.

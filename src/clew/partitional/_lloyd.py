@@ -105,13 +105,37 @@ class Problem:
             return float(np.mean(self.variances))
         return float(self.square_norms.sum() / self.X.size)  # the mean is 0
 
-    def scoring(self, centers: FloatArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Directions D and offsets o such that row x scores ``x D + o`` with each centre; lowest is nearest."""
+    def scoring(self, centers: FloatArray) -> Scoring:
+        """How rows score with each centre; lowest is nearest."""
         if self.metric == "cosine":
             directions, offsets = -centers.T, np.ones(len(centers))
         else:
             directions, offsets = -2 * centers.T, np.einsum("ij,ij->i", centers, centers)
-        return np.ascontiguousarray(directions, dtype=self.X.dtype), offsets.astype(self.X.dtype)
+        return Scoring(np.ascontiguousarray(directions, dtype=self.X.dtype), offsets.astype(self.X.dtype))
+
+    def left_out(self, points: Any) -> FloatArray:
+        """What the scores of rows leave out, the same for every centre: squared lengths, or nothing for cosines."""
+        return np.zeros(points.shape[0]) if self.metric == "cosine" else square_norms(points)
+
+    def surplus(self, labels: Labels) -> float:
+        """What the objective holds beyond inertia and the prices of pairs."""
+        return 0.0
+
+    def reordered(self, places: IntArray) -> Problem:
+        """The same for clusters that changed places: cluster h is now at `places[h]`."""
+        return self
+
+    def own_costs(self, start: int, stop: int, rows: Any, own: FloatArray, labels: Labels) -> FloatArray:
+        """Cost of the rows from `start` to `stop` with their `own` centres."""
+        if self.metric == "euclidean" and not sparse.issparse(rows):
+            return np.asarray(((rows - own) ** 2).sum(axis=1))
+        if sparse.issparse(rows):
+            inner = np.asarray(rows.multiply(own).sum(axis=1)).ravel()
+        else:
+            inner = np.einsum("ij,ij->i", rows, own)
+        if self.metric == "cosine":
+            return np.maximum(1 - inner, 0)
+        return np.maximum(self.square_norms[start:stop] - 2 * inner + np.einsum("ij,ij->i", own, own), 0)
 
     def means(self, sums: FloatArray, masses: FloatArray, centers: FloatArray) -> FloatArray:
         """New centres: means (scaled to length one for cosines); a cluster without weight keeps its centre."""
@@ -140,6 +164,17 @@ class Problem:
             blocks = zip([start, *ends[:-1]], ends, strict=True)
             chunks.append([(begin, end, _row_slice(self.X, begin, end)) for begin, end in blocks])
         return chunks
+
+
+class Scoring:
+    """Scores of rows with some centres: ``rows @ directions``, to which `offsets` are to be added."""
+
+    def __init__(self, directions: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> None:
+        self.directions, self.offsets = directions, offsets
+
+    def __call__(self, rows: Any, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
+        """Score a block of rows; dense ones into `out`, if it is given."""
+        return rows @ self.directions if sparse.issparse(rows) else np.dot(rows, self.directions, out=out)
 
 
 def square_norms(X: Any) -> FloatArray:
@@ -202,25 +237,21 @@ class Units:
 
     def costs(self, problem: Problem, centers: FloatArray, order: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
         """Weighted scores of units with every centre, in blocks, in the given order."""
-        directions, offsets = problem.scoring(centers)
+        scoring = problem.scoring(centers)
         block = max(_LEAST_BLOCK_ROWS, _BLOCK_ENTRIES // max(len(centers), 1))
         for start in range(0, len(order), block):
             chosen = order[start : start + block]
-            scores = (self.points[chosen] @ directions).astype(np.float64, copy=False)
-            scores += offsets
+            scores = scoring(self.points[chosen]).astype(np.float64, copy=False)
+            scores += scoring.offsets
             if not self.alike:
                 scores *= np.maximum(self.weights[chosen, None], NO_WEIGHT)
             yield chosen, scores
 
     def distances(self, problem: Problem, centers: FloatArray, constants: FloatArray) -> FloatArray:
-        """Cost of a row at each unit's place with every centre, weights left out; `constants` as below."""
-        directions, offsets = problem.scoring(centers)
-        costs = np.asarray(self.points @ directions, dtype=np.float64) + offsets + constants[:, None]
+        """Cost of a row at each unit's place with every centre, weights left out; `constants`: `Problem.left_out`."""
+        scoring = problem.scoring(centers)
+        costs = np.asarray(scoring(self.points), dtype=np.float64) + scoring.offsets + constants[:, None]
         return np.maximum(costs, 0)
-
-    def constants(self, problem: Problem) -> FloatArray:
-        """What the scores of units leave out: their squared lengths, or nothing for cosines."""
-        return np.zeros(len(self)) if problem.metric == "cosine" else square_norms(self.points)
 
     def cost(self, problem: Problem, centers: FloatArray, labels: Labels) -> float:
         """Weighted score of a labelling."""
@@ -240,10 +271,15 @@ class Policy:
     def pull(self, units: Units, centers: FloatArray, labels: Labels, sums: FloatArray, masses: FloatArray) -> None:
         """Add to the sums and masses that make the new centres what broken pairs pull towards."""
 
+    def learn(self, problem: Problem, centers: FloatArray, labels: Labels) -> Problem:
+        """The problem for the next round, after all rows have `labels` and the clusters new centres."""
+        return problem
+
 
 class Solution(NamedTuple):
     """Where the rounds ended."""
 
+    problem: Problem  # as the last round saw it
     labels: Labels
     centers: FloatArray
     price: float
@@ -278,6 +314,7 @@ class _Lowest(NamedTuple):
 
     objective: float
     n_rounds: int
+    problem: Problem
     labels: Labels
     centers: FloatArray
     price: float
@@ -337,9 +374,9 @@ def lloyd(
             if policy is None or policy.monotone:
                 moved_little = moved_little or _stalled(history, unit * problem.scale)
             elif lowest is None or history[-1] < lowest.objective - _ROUNDING * unit * problem.scale:
-                lowest = _Lowest(history[-1], len(history), labels.copy(), centers, price)
+                lowest = _Lowest(history[-1], len(history), problem, labels.copy(), centers, price)
             elif not strict and len(history) >= lowest.n_rounds + _PATIENCE:
-                _, n_iter, labels, centers, price = lowest
+                _, n_iter, problem, labels, centers, price = lowest
                 del history[n_iter:]
                 moved_little = True
                 break
@@ -355,10 +392,13 @@ def lloyd(
             shift = float(((new - centers) ** 2).sum())
             centers = new
             n_iter += 1
+            if policy is not None:
+                problem = policy.learn(problem, centers, labels)
             # Tied rows may move on between centres that stand still, so a shift of 0 is no end yet.
             moved_little = 0 < shift <= limit
     scale = problem.variance or 1.0
     return Solution(
+        problem,
         labels,
         centers,
         price,
@@ -410,7 +450,7 @@ def _assign_free(
     labels: Labels,
     run: Callable[..., Any],
 ) -> _Tally:
-    directions, offsets = problem.scoring(centers)
+    scoring = problem.scoring(centers)
     n_clusters, n_columns = centers.shape
     no_rows = np.empty((0, 0), dtype=problem.X.dtype)
 
@@ -419,10 +459,10 @@ def _assign_free(
         scores = np.empty((max(stop - start for start, stop, _ in blocks), n_clusters), dtype=problem.X.dtype)
         for start, stop, rows in blocks:
             is_sparse = sparse.issparse(rows)
-            block = rows @ directions if is_sparse else np.dot(rows, directions, out=scores[: stop - start])
+            block = scoring(rows, scores[: stop - start])
             weights = problem.weights[start:stop] if len(problem.weights) else problem.weights
             assign_nearest(
-                no_rows if is_sparse else rows, block, offsets, weights, free[start:stop], labels[start:stop],
+                no_rows if is_sparse else rows, block, scoring.offsets, weights, free[start:stop], labels[start:stop],
                 tally.sums, tally.masses, tally.totals,
             )  # fmt: skip
             if is_sparse:
@@ -465,17 +505,6 @@ def row_costs(problem: Problem, centers: FloatArray, labels: Labels) -> FloatArr
     """Squared distance (or one minus cosine) of each row to the centre of its cluster."""
     costs = np.empty(problem.n_rows)
     for start, stop, rows in (block for chunk in problem.chunks for block in chunk):
-        own = centers[labels[start:stop]]
-        if sparse.issparse(rows):
-            inner = np.asarray(rows.multiply(own).sum(axis=1)).ravel()
-        elif problem.metric == "cosine":
-            inner = np.einsum("ij,ij->i", rows, own)
-        else:
-            costs[start:stop] = ((rows - own) ** 2).sum(axis=1)
-            continue
-        if problem.metric == "cosine":
-            costs[start:stop] = np.maximum(1 - inner, 0)
-        else:
-            norms = problem.square_norms[start:stop]
-            costs[start:stop] = np.maximum(norms - 2 * inner + np.einsum("ij,ij->i", own, own), 0)
+        here = labels[start:stop]
+        costs[start:stop] = problem.own_costs(start, stop, rows, centers[here], here)
     return costs

@@ -67,7 +67,7 @@ class PairedAssignment:
 
     def __init__(self, pairs: Pairs, units: Units, problem: Problem, n_clusters: int) -> None:
         self._arrays = (pairs.ends, pairs.must, pairs.confidence, pairs.pair_ptr, pairs.pair_of, pairs.twins)
-        self._units, self._constants = units, units.constants(problem)
+        self._units, self._constants = units, problem.left_out(units.points)
         self._weights = np.maximum(units.weights, NO_WEIGHT)
         self._pressure = np.empty((len(units), n_clusters))
         self.distances = np.empty((len(units), n_clusters))
