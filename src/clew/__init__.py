@@ -13,13 +13,24 @@ from clew._version import __version__
 if TYPE_CHECKING:
     from clew._registry import load
     from clew.constraints import Constraints
-    from clew.partitional import CVQE, LCVQE, ConstrainedKMeans, COPKMeans, IGKMeans, MPCKMeans, PCKMeans, SeededKMeans
+    from clew.partitional import (
+        CVQE,
+        LCVQE,
+        ConstrainedKMeans,
+        COPKMeans,
+        HMRFKMeans,
+        IGKMeans,
+        MPCKMeans,
+        PCKMeans,
+        SeededKMeans,
+    )
 
 _HOMES = {
     "COPKMeans": "partitional",
     "CVQE": "partitional",
     "ConstrainedKMeans": "partitional",
     "Constraints": "constraints",
+    "HMRFKMeans": "partitional",
     "IGKMeans": "partitional",
     "LCVQE": "partitional",
     "MPCKMeans": "partitional",
@@ -34,6 +45,7 @@ __all__ = [
     "COPKMeans",
     "ConstrainedKMeans",
     "Constraints",
+    "HMRFKMeans",
     "IGKMeans",
     "MPCKMeans",
     "PCKMeans",

@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import normalize
 
 import clew.partitional
 from clew import Constraints
@@ -49,7 +50,10 @@ def costs(model, X):
 
 
 def learned_costs(model, X):
-    """Costs by the definition, row by row; a row of a cosine method is scaled to length one first."""
+    """Costs by the definition, row by row."""
+    if model._geometry == "cosine":
+        roots = np.sqrt(model.metrics_[0])
+        return 1 - normalize(X * roots) @ normalize(model.cluster_centers_ * roots).T
     found = np.empty((len(X), len(model.cluster_centers_)))
     for cluster, center in enumerate(model.cluster_centers_):
         form = model.metrics_[cluster if len(model.metrics_) > 1 else 0]
@@ -162,7 +166,7 @@ def test_centres_are_the_means_of_their_rows(example, scenario, seed):
         return  # broken pairs pull at the centres; their references say how
     X, place = case.X, cluster_of(model)
     if model._geometry == "cosine":
-        norms = np.linalg.norm(X, axis=1, keepdims=True)
+        norms = np.linalg.norm(X * np.sqrt(getattr(model, "metrics_", 1.0)), axis=1, keepdims=True)
         X = X / np.where(norms > 0, norms, 1)
     for cluster in np.unique(place):
         mean = np.average(X[place == cluster], axis=0, weights=weights[place == cluster])

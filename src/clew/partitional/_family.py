@@ -119,7 +119,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         self.objective_ = best.unit * (self.inertia_ + best.price + best.problem.surplus(best.labels))
         self.objective_history_ = np.array([*best.history[:-1], self.objective_])
         self.n_iter_ = best.n_iter
-        self.cluster_centers_ = problem.restored(best.centers)
+        self.cluster_centers_ = best.problem.restored(best.centers)
         self._keep(best.problem)
         self.cluster_labels_ = clusters
         self.cluster_sizes_ = np.bincount(best.labels, minlength=self.n_clusters)
@@ -153,7 +153,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         X : array-like or sparse matrix of shape (n_samples, n_features)
         """
         problem = self._measure(self._check_new_rows(X))
-        return self._named(nearest(problem, self.cluster_centers_ - problem.shift))
+        return self._named(nearest(problem, problem.placed(self.cluster_centers_)))
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Distance of each row to every centre (one minus cosine for ``metric="cosine"``).

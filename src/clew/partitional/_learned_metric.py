@@ -73,12 +73,18 @@ class MetricProblem(Problem):
         return np.asarray(np.linalg.slogdet(self.form)[1])
 
     @property
+    def _offsets(self) -> FloatArray:
+        """What a row adds to its score in each cluster. One determinant for all decides nothing: `constant` has it."""
+        return -self.log_det if self.n_metrics > 1 else np.zeros(1)
+
+    @property
     def constant(self) -> float:
-        """What the unseen rows cost; the scores hold all the rest."""
+        """What the unseen rows cost, and a shared determinant; the scores hold all the rest."""
+        found = 0.0 if self.n_metrics > 1 else -float(self.row_weights.sum() * self.log_det[0])
         if not self.unseen:
-            return 0.0
+            return found
         weighed = self.form if self.form.ndim == 2 else np.diagonal(self.form, axis1=1, axis2=2)
-        return float(self.unseen * (weighed @ self.spread - self.log_det).sum())
+        return found + float(self.unseen * (weighed @ self.spread - self.log_det).sum())
 
     @property
     def scale(self) -> float:
@@ -87,15 +93,14 @@ class MetricProblem(Problem):
         return float((weighed @ self.moments).max() + abs(self.constant) + abs(self.log_det).max() * self.n_rows)
 
     def scoring(self, centers: FloatArray) -> Scoring:
-        offsets = np.broadcast_to(-self.log_det, len(centers)).copy()
-        return _MetricScoring(self.form, centers, offsets)
+        return _MetricScoring(self.form, centers, np.broadcast_to(self._offsets, len(centers)).copy())
 
     def left_out(self, points: Any) -> FloatArray:
         return np.zeros(points.shape[0])
 
     def surplus(self, labels: Labels) -> float:
-        own = np.broadcast_to(self.log_det, max(self.n_metrics, int(labels.max()) + 1))[labels]
-        return self.constant - float(own @ self.row_weights)
+        own = self._offsets[labels if self.n_metrics > 1 else np.zeros_like(labels)]
+        return self.constant + float(own @ self.row_weights)
 
     def reordered(self, places: IntArray) -> MetricProblem:
         if self.n_metrics == 1:
@@ -104,9 +109,13 @@ class MetricProblem(Problem):
         form[places] = self.form
         return replace(self, form=form)
 
-    def own_costs(self, start: int, stop: int, rows: Any, own: FloatArray, labels: Labels) -> FloatArray:
-        apart = np.asarray(rows.toarray() if sparse.issparse(rows) else rows) - own
+    def own_costs(self, rows: Any, centers: FloatArray, labels: Labels) -> FloatArray:
         place = np.zeros_like(labels) if self.n_metrics == 1 else labels
+        if sparse.issparse(rows):
+            scoring = self.scoring(centers)
+            scores = scoring(rows) + scoring.offsets
+            return np.maximum(scores[np.arange(len(labels)), labels] - self._offsets[place], 0)
+        apart = rows - centers[labels]
         if self.form.ndim == 2:
             return np.einsum("ij,ij,ij->i", apart, apart, self.form[place])
         costs = np.empty(len(apart))
@@ -212,11 +221,12 @@ class MetricPolicy(Policy):
         within = np.maximum(longest[ends[cannot, 0]] - lengths[cannot, ends[cannot, 0]], 0)
         return float(self._prices[must] @ across + self._prices[cannot] @ within)
 
-    def learn(self, problem: Problem, centers: FloatArray, labels: Labels) -> Problem:
+    def learn(self, problem: Problem, centers: FloatArray, labels: Labels) -> tuple[Problem, FloatArray]:
         """The metric with the lowest objective for these clusters and centres."""
         assert isinstance(problem, MetricProblem)
-        if self._learns is None:
-            return problem
+        return (problem if self._learns is None else self._fitted(problem, centers, labels)), centers
+
+    def _fitted(self, problem: MetricProblem, centers: FloatArray, labels: Labels) -> MetricProblem:
         n_clusters = len(centers)
         masses, scatter = self._scatter(problem, centers, labels)
         ends = labels[self._pairs.rows][self._pairs.ends]

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -125,17 +125,15 @@ class Problem:
         """The same for clusters that changed places: cluster h is now at `places[h]`."""
         return self
 
-    def own_costs(self, start: int, stop: int, rows: Any, own: FloatArray, labels: Labels) -> FloatArray:
-        """Cost of the rows from `start` to `stop` with their `own` centres."""
-        if self.metric == "euclidean" and not sparse.issparse(rows):
-            return np.asarray(((rows - own) ** 2).sum(axis=1))
-        if sparse.issparse(rows):
-            inner = np.asarray(rows.multiply(own).sum(axis=1)).ravel()
-        else:
-            inner = np.einsum("ij,ij->i", rows, own)
+    def own_costs(self, rows: Any, centers: FloatArray, labels: Labels) -> FloatArray:
+        """Cost of a block of rows with the centres of their clusters."""
+        if sparse.issparse(rows):  # all centres: writing out the own centre of each row would take more
+            scoring = self.scoring(centers)
+            scores = np.asarray(scoring(rows), dtype=np.float64) + scoring.offsets
+            return np.maximum(scores[np.arange(len(labels)), labels] + self.left_out(rows), 0)
         if self.metric == "cosine":
-            return np.maximum(1 - inner, 0)
-        return np.maximum(self.square_norms[start:stop] - 2 * inner + np.einsum("ij,ij->i", own, own), 0)
+            return np.maximum(1 - np.einsum("ij,ij->i", rows, centers[labels]), 0)
+        return np.asarray(((rows - centers[labels]) ** 2).sum(axis=1))
 
     def means(self, sums: FloatArray, masses: FloatArray, centers: FloatArray) -> FloatArray:
         """New centres: means (scaled to length one for cosines); a cluster without weight keeps its centre."""
@@ -143,6 +141,10 @@ class Problem:
         new = centers.copy()
         new[filled] = sums[filled] / masses[filled, None]
         return unit_rows(new) if self.metric == "cosine" else new
+
+    def placed(self, centers: npt.NDArray[Any]) -> FloatArray:
+        """Centres in the units of the data as given, as the rounds see them."""
+        return centers - self.shift
 
     def restored(self, centers: FloatArray) -> npt.NDArray[Any]:
         """Centres in the units of the data as given."""
@@ -164,6 +166,11 @@ class Problem:
             blocks = zip([start, *ends[:-1]], ends, strict=True)
             chunks.append([(begin, end, _row_slice(self.X, begin, end)) for begin, end in blocks])
         return chunks
+
+    def chunks_with(self, free: npt.NDArray[np.uint8]) -> list[list[tuple[int, int, Any]]]:
+        """The blocks that hold a free row."""
+        chunks = [[block for block in chunk if free[block[0] : block[1]].any()] for chunk in self.chunks]
+        return [chunk for chunk in chunks if chunk]
 
 
 class Scoring:
@@ -271,9 +278,9 @@ class Policy:
     def pull(self, units: Units, centers: FloatArray, labels: Labels, sums: FloatArray, masses: FloatArray) -> None:
         """Add to the sums and masses that make the new centres what broken pairs pull towards."""
 
-    def learn(self, problem: Problem, centers: FloatArray, labels: Labels) -> Problem:
-        """The problem for the next round, after all rows have `labels` and the clusters new centres."""
-        return problem
+    def learn(self, problem: Problem, centers: FloatArray, labels: Labels) -> tuple[Problem, FloatArray]:
+        """The problem and the centres for the next round, after all rows have `labels` and the clusters new centres."""
+        return problem, centers
 
 
 class Solution(NamedTuple):
@@ -342,8 +349,7 @@ def lloyd(
     chunks = problem.chunks
     if units is not None:
         free[units.rows] = 0
-        chunks = [[block for block in chunk if free[block[0] : block[1]].any()] for chunk in chunks]
-        chunks = [chunk for chunk in chunks if chunk]
+        chunks = problem.chunks_with(free)
     unit_labels = np.full(0 if units is None else len(units), -1, dtype=np.int32)
     history: list[float] = []
     n_clusters = len(centers)
@@ -393,7 +399,11 @@ def lloyd(
             centers = new
             n_iter += 1
             if policy is not None:
-                problem = policy.learn(problem, centers, labels)
+                before_learning = problem
+                problem, centers = policy.learn(problem, centers, labels)
+                if problem.X is not before_learning.X:
+                    chunks = problem.chunks_with(free)
+                    units = None if units is None else replace(units, points=problem.X[units.rows])
             # Tied rows may move on between centres that stand still, so a shift of 0 is no end yet.
             moved_little = 0 < shift <= limit
     scale = problem.variance or 1.0
@@ -506,5 +516,5 @@ def row_costs(problem: Problem, centers: FloatArray, labels: Labels) -> FloatArr
     costs = np.empty(problem.n_rows)
     for start, stop, rows in (block for chunk in problem.chunks for block in chunk):
         here = labels[start:stop]
-        costs[start:stop] = problem.own_costs(start, stop, rows, centers[here], here)
+        costs[start:stop] = problem.own_costs(rows, centers, here)
     return costs

@@ -16,16 +16,16 @@ from clew._validation import BOOLEAN, Allowed, number, words
 from clew.constraints import Closure, Constraints
 from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
 from clew.partitional._learned_metric import MetricPolicy, MetricProblem
-from clew.partitional._lloyd import FloatArray, Problem, Solution, Units, lloyd
+from clew.partitional._lloyd import FloatArray, Problem, Solution, Units, lloyd, row_costs
 from clew.partitional._pairs import Pairs
 from clew.partitional._seeding import Start
 
 
 class MPCKMeans(KMeansFamily):
-    r"""K-means that learns which columns matter, for each cluster or for all, from clusters and pairs.
+    r"""K-means that learns which columns matter, for all clusters or for each, from clusters and pairs.
 
-    Every cluster measures distance in its own metric, which follows from the spread of its rows and from the pairs that
-    are broken. Use it when columns have different units or clusters different spreads, and pairs say which differences
+    Distances are measured in a metric that follows from the spread of the clusters and from the pairs that are broken.
+    Use it when columns have different units or clusters different spreads, and pairs say which differences
     count; when the distances are right as they are, `PCKMeans` needs less data.
 
     Parameters
@@ -34,8 +34,8 @@ class MPCKMeans(KMeansFamily):
         "auto" tries growing numbers and keeps the one with the lowest objective plus log(n) per parameter.
     metric : {"diagonal", "full", "none"}, default="diagonal"
         What is learned: a weight for each column, a whole matrix, or nothing, which leaves squared Euclidean distances.
-    shared : bool, default=False
-        Whether all clusters have one metric, or each its own.
+    shared : bool, default=True
+        Whether all clusters have one metric, or each its own; their own need more rows in each cluster.
     penalty : float, default=1.0
         Weight of a broken pair, times its confidence. 0 leaves pairs to the start.
     assignment : {"priced", "nearest"}, default="priced"
@@ -89,10 +89,10 @@ class MPCKMeans(KMeansFamily):
 
     where F_h is the longest distance: the diagonal of the box around all rows, in the metric of the cluster. It costs
     O(n d) once and never falls short of a pair where the metric is diagonal. The last term is n_0 unseen rows per
-    metric, spread like the columns of the table (V): one, or as many as columns for a full matrix. It keeps A finite
-    where a cluster has few rows or a column no spread. Only given pairs are priced, each once at its highest
-    confidence; groups and classes stand for all their pairs, which are written out, up to two million. ``metric="none"`` is PKM,
-    "diagonal" or "full" MPKM, and with ``assignment="nearest"`` MKM of [2]_.
+    metric, as many as columns, spread like the columns of the table (V). It keeps A finite where a cluster has few rows
+    or a column no spread. Only given pairs are priced, each once at its highest confidence; groups and classes stand
+    for all their pairs, which are written out, up to two million. ``metric="none"`` is PKM, "diagonal" or "full" MPKM,
+    and with ``assignment="nearest"`` MKM of [2]_.
 
     J never rises with ``assignment="priced"``; the result is a local optimum.
     Time O(t (n k d + m k d)) for t rounds and m pairs, d² for d with a full matrix; memory O(n + k d + m (k + d))
@@ -110,7 +110,7 @@ class MPCKMeans(KMeansFamily):
     Examples
     --------
     >>> from clew import MPCKMeans
-    >>> model = MPCKMeans(n_clusters=2, shared=True, random_state=0)
+    >>> model = MPCKMeans(n_clusters=2, random_state=0)
     >>> X = [[0.0, 0.0], [0.2, 9.0], [0.1, 5.0], [3.0, 0.1], [3.1, 8.9], [3.2, 4.0]]
     >>> model.fit(X, constraints={"must_link": [(0, 1), (3, 4)]}).labels_
     array([0, 0, 0, 1, 1, 1], dtype=int32)
@@ -139,7 +139,7 @@ class MPCKMeans(KMeansFamily):
         n_clusters: int = 8,
         *,
         metric: str = "diagonal",
-        shared: bool = False,
+        shared: bool = True,
         penalty: float = 1.0,
         assignment: str = "priced",
         init: Any = "neighbourhoods",
@@ -166,8 +166,8 @@ class MPCKMeans(KMeansFamily):
     @classmethod
     def _examples(cls) -> list[MPCKMeans]:
         return [
-            cls(n_clusters=3, random_state=0),
-            cls(n_clusters=3, metric="full", shared=True, random_state=0),
+            cls(n_clusters=3, shared=False, random_state=0),
+            cls(n_clusters=3, metric="full", random_state=0),
             cls(n_clusters=3, metric="none", random_state=0),
         ]
 
@@ -223,12 +223,15 @@ class MPCKMeans(KMeansFamily):
         """
         rows = self._check_new_rows(X)
         problem = self._measure(rows)
-        apart = np.empty((rows.shape[0], len(self.cluster_centers_)))
-        for cluster, center in enumerate(self.cluster_centers_ - problem.shift):
-            labels = np.full(rows.shape[0], cluster, dtype=np.int32)
-            own = np.broadcast_to(center, rows.shape)
-            apart[:, cluster] = problem.own_costs(0, rows.shape[0], problem.X, own, labels)
-        return np.sqrt(apart).astype(rows.dtype)
+        return learned_distances(problem, problem.placed(self.cluster_centers_)).astype(rows.dtype)
+
+
+def learned_distances(problem: MetricProblem, centers: FloatArray) -> FloatArray:
+    """Distance of every row to every centre, in the metric of the centre."""
+    apart = np.empty((problem.n_rows, len(centers)))
+    for cluster in range(len(centers)):
+        apart[:, cluster] = row_costs(problem, centers, np.full(problem.n_rows, cluster, dtype=np.int32))
+    return np.sqrt(apart)
 
 
 def mpck_means(
@@ -258,6 +261,7 @@ def _identity(problem: MetricProblem, n_clusters: int, learns: str | None, share
     n_metrics = 1 if shared or learns is None else n_clusters
     if learns == "full":
         form = np.repeat(np.eye(n_columns)[None], n_metrics, axis=0)
-        return replace(problem, form=form).with_prior(float(n_columns))
-    problem = replace(problem, form=np.ones((n_metrics, n_columns)))
-    return problem if learns is None else problem.with_prior(1.0)
+    else:
+        form = np.ones((n_metrics, n_columns))
+    problem = replace(problem, form=form)
+    return problem if learns is None else problem.with_prior(float(n_columns))
