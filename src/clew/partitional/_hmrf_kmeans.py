@@ -183,9 +183,9 @@ class HMRFKMeans(KMeansFamily):
             return WeightedCosines.of(X, weights, self.n_jobs, metrics[0])
         return MetricProblem.measured(X, weights, self.n_jobs, metrics)
 
-    def _keep(self, problem: Problem) -> None:
-        assert isinstance(problem, MetricProblem | WeightedCosines)
-        self.metrics_ = problem.form
+    def _keep(self, found: Solution) -> None:
+        assert isinstance(found.problem, MetricProblem | WeightedCosines)
+        self.metrics_ = found.problem.form
 
     def _solve(
         self,

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from clew._base import Capabilities
-from clew._validation import BOOLEAN, Allowed, number, words
+from clew._validation import BOOLEAN, Allowed, integer, number, words
 from clew.constraints import Closure, Constraints
-from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
+from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily, mixing_cost
 from clew.partitional._learned_metric import MetricPolicy, MetricProblem
 from clew.partitional._lloyd import FloatArray, Problem, Solution, Units, lloyd, row_costs
 from clew.partitional._pairs import Pairs
@@ -31,7 +31,7 @@ class MPCKMeans(KMeansFamily):
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        "auto" tries growing numbers and keeps the one with the lowest objective plus log(n) per parameter.
+        "auto" tries growing numbers and keeps the one with the lowest criterion below.
     metric : {"diagonal", "full", "none"}, default="diagonal"
         What is learned: a weight for each column, a whole matrix, or nothing, which leaves squared Euclidean distances.
     shared : bool, default=True
@@ -65,6 +65,8 @@ class MPCKMeans(KMeansFamily):
     cluster_labels_ : ndarray of shape (n_clusters,)
         The label that stands for each row of `cluster_centers_`.
     cluster_sizes_ : ndarray of shape (n_clusters,)
+    n_clusters_ : int
+        The number of clusters, given or found.
     metrics_ : ndarray of shape (n_metrics, n_features) or (n_metrics, n_features, n_features)
         The learned weights or matrices A: one if shared (or none is learned), else one for each centre.
     inertia_ : float
@@ -93,6 +95,11 @@ class MPCKMeans(KMeansFamily):
     or a column no spread. Only given pairs are priced, each once at its highest confidence; groups and classes stand
     for all their pairs, which are written out, up to two million. ``metric="none"`` is PKM, "diagonal" or "full" MPKM,
     and with ``assignment="nearest"`` MKM of [2]_.
+
+    J is minus twice a log-likelihood, up to a constant. ``n_clusters="auto"`` minimises, over k from the number of
+    known classes up to the root of n, J - 2 Σ n_h log(n_h / n) + p log n, the Bayesian criterion for the p numbers that
+    centres, metrics and shares have; it stops after five numbers without a lower one. With ``metric="none"`` it is that
+    of `PCKMeans`.
 
     J never rises with ``assignment="priced"``; the result is a local optimum.
     Time O(t (n k d + m k d)) for t rounds and m pairs, d² for d with a full matrix; memory O(n + k d + m (k + d))
@@ -127,6 +134,7 @@ class MPCKMeans(KMeansFamily):
     )
     _parameters: ClassVar[dict[str, Allowed]] = {
         **COMMON_PARAMETERS,
+        "n_clusters": words("auto") | integer(1),
         "metric": words("none", "diagonal", "full"),
         "shared": BOOLEAN,
         "penalty": number(0),
@@ -136,7 +144,7 @@ class MPCKMeans(KMeansFamily):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         metric: str = "diagonal",
         shared: bool = True,
@@ -188,9 +196,9 @@ class MPCKMeans(KMeansFamily):
     def _measure(self, X: Any) -> MetricProblem:
         return MetricProblem.measured(X, np.empty(0), self.n_jobs, self.metrics_)
 
-    def _keep(self, problem: Problem) -> None:
-        assert isinstance(problem, MetricProblem)
-        self.metrics_ = problem.form
+    def _keep(self, found: Solution) -> None:
+        assert isinstance(found.problem, MetricProblem)
+        self.metrics_ = found.problem.form
 
     def _solve(
         self,
@@ -213,6 +221,16 @@ class MPCKMeans(KMeansFamily):
             max_iter=self.max_iter,
             tol=self.tol,
         )
+
+    def _criterion(self, found: Solution, n_clusters: int) -> float:
+        """Bayesian criterion of Gaussians with the learned metrics."""
+        if not self._learns_metric:
+            return super()._criterion(found, n_clusters)
+        assert isinstance(found.problem, MetricProblem)
+        n_columns = found.problem.X.shape[1]
+        each = n_columns if self.metric == "diagonal" else n_columns * (n_columns + 1) // 2
+        n_numbers = n_clusters * (n_columns + 1) + found.problem.n_metrics * each
+        return found.objective + mixing_cost(found) + n_numbers * float(np.log(found.problem.row_weights.sum()))
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Distance of each row to every centre, in the metric of that centre.
