@@ -206,7 +206,7 @@ def test_nearest_matches_reference(kernels, dtype, weighted, n_columns, seed):
             if free[row]:
                 best = min(range(n_clusters), key=lambda cluster: (scores[row, cluster] + offsets[cluster], cluster))
                 weight = weights[row] if weighted else 1.0
-                expected_totals += [weight * (scores[row, best] + offsets[best]), labels[row] != best]
+                expected_totals += [weight * (scores[row, best] + offsets[best]), labels[row] != best and weight > 0]
                 expected_labels[row] = best
                 expected_masses[best] += weight
                 expected_sums[best] += weight * X[row]
