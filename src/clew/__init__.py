@@ -13,6 +13,7 @@ from clew._version import __version__
 if TYPE_CHECKING:
     from clew._registry import load
     from clew.constraints import Constraints
+    from clew.graph import GraphPropagation
     from clew.partitional import ConstrainedKMeans, COPKMeans, IGKMeans, PCKMeans, SeededKMeans
     from clew.session import Session
 
@@ -20,6 +21,7 @@ _HOMES = {
     "COPKMeans": "partitional",
     "ConstrainedKMeans": "partitional",
     "Constraints": "constraints",
+    "GraphPropagation": "graph",
     "IGKMeans": "partitional",
     "PCKMeans": "partitional",
     "SeededKMeans": "partitional",
@@ -31,6 +33,7 @@ __all__ = [
     "COPKMeans",
     "ConstrainedKMeans",
     "Constraints",
+    "GraphPropagation",
     "IGKMeans",
     "PCKMeans",
     "SeededKMeans",
