@@ -15,12 +15,14 @@ import importlib.util
 import inspect
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,9 +69,37 @@ ELSEWHERE = {
     "elsewhere: k-means without questions": 0.536,
 }
 
+# The best of 20 combinations of existing packages and of plain k-means, chosen with hindsight for every set and budget.
+ENVELOPE = {
+    "iris": (0.886, 0.937, 0.960, 1.000, 1.000),
+    "wine": (0.922, 0.955, 0.970, 1.000, 1.000),
+    "breast_cancer": (0.727, 0.739, 0.772, 0.899, 0.982),
+    "digits": (0.667, 0.667, 0.667, 0.694, 0.749),
+    "glass": (0.214, 0.214, 0.284, 0.363, 0.514),
+    "ionosphere": (0.443, 0.493, 0.560, 0.616, 0.721),
+    "yeast": (0.178, 0.177, 0.180, 0.183, 0.190),
+    "segment": (0.501, 0.529, 0.506, 0.512, 0.671),
+    "optical": (0.683, 0.671, 0.675, 0.678, 0.758),
+    "seeds": (0.803, 0.847, 0.895, 0.963, 1.000),
+}
+
+# Auto without one ingredient: constants that are replaced, where they are used.
+ABLATION: dict[str, dict[str, Any]] = {
+    "Auto": {},
+    "without the graph": {"graph._landscape._PRIOR": (1e-6, 0.15, 0.2, 1.0)},
+    "without distance": {"graph._landscape._PRIOR": (0.4, 1e-6, 0.2, 1.0)},
+    "without columns": {"graph._landscape._PRIOR": (0.4, 0.15, 1e-6, 1.0)},
+    "without base partitions": {"graph._landscape._PRIOR": (0.4, 0.15, 0.2, 1e-6)},
+    "without learned trust": {"graph._spreading._STRAY": 1e-3},
+    "without prototypes": {"active._auto._EXPLORE_EVERY": 10**9},
+    "without shared doubt": {"active._auto._STEPS": 0},
+    "without checks": {"active._doubt._SUSPICIOUS": 0.0},
+    "without second thoughts": {"active._doubt._MOST_ERRORS": 1e-9},
+}
+
 # Strategies that fit a model again between questions may take longer.
-REFITS = ("ClusterPairs", "Committee", "InformationGain", "PointUncertainty")
-AT_100_000 = ("ExploreConsolidate", "MinMax", "AbilityToSeparate", "SuperInstances")
+REFITS = ("Auto", "ClusterPairs", "Committee", "InformationGain", "PointUncertainty")
+AT_100_000 = ("Auto", "ExploreConsolidate", "MinMax", "AbilityToSeparate", "SuperInstances")
 N_TIMED = 50
 
 
@@ -83,6 +113,12 @@ class Contender:
     make: Callable[[], Any]
     clusterer: Callable[[], Any] | None = None
     knows_k: bool = True
+    seeded: bool = False  # takes the seed itself
+    replaced: Mapping[str, Any] = field(default_factory=dict)  # constants of clew, for an ablation
+
+
+def ablation() -> dict[str, Contender]:
+    return {name: Contender(clew.active.Auto, seeded=True, replaced=constants) for name, constants in ABLATION.items()}
 
 
 def contenders() -> dict[str, Contender]:
@@ -113,6 +149,8 @@ def is_strategy(value: Any) -> bool:
 def natural(name: str, cls: type) -> Contender:
     if name == "InformationGain" and hasattr(clew, "IGKMeans"):
         return Contender(cls, clew.IGKMeans)
+    if name == "Auto":
+        return Contender(cls, seeded=True)
     # Clusters of its own, whose number it finds.
     return Contender(cls, knows_k=not hasattr(cls, "labels"))
 
@@ -187,7 +225,26 @@ def area(curve: NDArray[np.float64], budgets: Sequence[int]) -> float:
     return float(np.sum(np.diff(width) * (curve[1:] + curve[:-1]) / 2) / (width[-1] - width[0]))
 
 
-def measure(results: Results, sets: Sequence[str], chosen: dict[str, Contender], seeds: Sequence[int]) -> list[str]:
+@dataclass(frozen=True)
+class People:
+    """Who answers, and what they say beforehand."""
+
+    noise: float = 0.0
+    unsure: float = 0.0
+    know_k: bool = True
+
+    @property
+    def suffix(self) -> str:
+        """Part of the file name."""
+        parts = [f"noise-{self.noise:g}"] if self.noise else []
+        parts += [f"unsure-{self.unsure:g}"] if self.unsure else []
+        parts += [] if self.know_k else ["unknown-k"]
+        return "".join(f"-{part}" for part in parts)
+
+
+def measure(
+    results: Results, sets: Sequence[str], chosen: dict[str, Contender], seeds: Sequence[int], people: People
+) -> list[str]:
     """Fill the cells that are missing, with a line on stderr for each; returns what failed."""
     missing = [
         (name, strategy, seed)
@@ -204,15 +261,20 @@ def measure(results: Results, sets: Sequence[str], chosen: dict[str, Contender],
         contender = chosen[strategy]
         started = time.perf_counter()
         try:
-            curve = learning_curve(
-                X,
-                y,
-                contender.make,
-                n_clusters=len(np.unique(y)) if contender.knows_k else None,
-                clusterer=contender.clusterer() if contender.clusterer else None,
-                budgets=results.budgets,
-                seeds=[seed],
-            )
+            with ExitStack() as stack:
+                for constant, value in contender.replaced.items():
+                    stack.enter_context(mock.patch(f"clew.{constant}", value))
+                curve = learning_curve(
+                    X,
+                    y,
+                    partial(contender.make, random_state=seed) if contender.seeded else contender.make,
+                    n_clusters=len(np.unique(y)) if contender.knows_k and people.know_k else None,
+                    clusterer=contender.clusterer() if contender.clusterer else None,
+                    budgets=results.budgets,
+                    noise=people.noise,
+                    unsure=people.unsure,
+                    seeds=[seed],
+                )
         except Exception as error:  # one strategy that fails must not cost the other cells
             failed.append(f"{strategy} on {name}, seed {seed}: {type(error).__name__}: {error}")
             say(f"[{place}/{len(missing)}] FAILED {failed[-1]}")
@@ -244,6 +306,8 @@ def summary(results: Results, sets: Sequence[str], strategies: Sequence[str], se
         row["cells"] = sum((name, strategy, seed) in results.cells for name in sets for seed in seeds)
         rows.append(row)
     rows.sort(key=lambda row: float(row["area"]), reverse=True)
+    if results.budgets == BUDGETS:
+        rows.append(envelope(sets))
     rows += [{"strategy": name, "area": fixed(value)} for name, value in ELSEWHERE.items()]
     for row in rows:
         for key in ("sets", "cells", *sets, *(f"ari_{budget}" for budget in results.budgets)):
@@ -269,12 +333,20 @@ def summary(results: Results, sets: Sequence[str], strategies: Sequence[str], se
     return Report("questions", "ARI by the number of questions", columns, rows, notes)
 
 
+def envelope(sets: Sequence[str]) -> dict[str, Any]:
+    """The row of the best existing method for each set and budget."""
+    total = np.mean([ENVELOPE[name] for name in sets], axis=0)
+    row = {"strategy": "elsewhere: best of all, by hindsight", "area": fixed(area(total, BUDGETS))}
+    row |= {f"ari_{budget}": fixed(value) for budget, value in zip(BUDGETS, total, strict=True)}
+    return row | {name: fixed(area(np.array(ENVELOPE[name]), BUDGETS)) for name in sets}
+
+
 def fixed(value: float) -> str:
     return f"{value:.3f}"
 
 
 def draw(path: Path, results: Results, sets: Sequence[str], strategies: Sequence[str], seeds: Sequence[int]) -> None:
-    """A panel for each set, a line for each strategy."""
+    """A panel for each set, a line for each strategy; dotted, the best of existing packages with hindsight."""
     from matplotlib import colormaps
     from matplotlib.figure import Figure
 
@@ -294,6 +366,8 @@ def draw(path: Path, results: Results, sets: Sequence[str], strategies: Sequence
                 axes.plot(
                     results.budgets, curve, style, marker=".", color=colours[place % len(colours)], label=strategy
                 )
+        if results.budgets == BUDGETS:
+            axes.plot(BUDGETS, ENVELOPE[name], ":", color="black", label="elsewhere, best by hindsight")
         axes.set_title(name, fontsize=10)
         axes.set_xscale("log")
         axes.set_xticks(results.budgets, [str(budget) for budget in results.budgets], fontsize=7)
@@ -421,9 +495,16 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, metavar="N", help=f"number of seeds, {N_SEEDS} unless given")
     parser.add_argument("--fresh", action="store_true", help="forget the chosen cells of earlier runs")
     parser.add_argument("--speed", action="store_true", help="measure waiting times instead of agreement")
+    parser.add_argument("--noise", type=float, default=0.0, metavar="P", help="share of wrong answers")
+    parser.add_argument("--unsure", type=float, default=0.0, metavar="P", help='share of "don\'t know"')
+    parser.add_argument("--unknown-k", action="store_true", help="the number of clusters is not told")
+    parser.add_argument("--ablation", action="store_true", help="Auto without one ingredient at a time")
     parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIRECTORY", help="where the files go")
     parser.add_argument("--publish", action="store_true", help="put the table and the picture into docs/benchmarks.md")
     options = parser.parse_args()
+    people = People(options.noise, options.unsure, not options.unknown_k)
+    if options.ablation:
+        known = ablation()
     sets = options.sets or (("iris", "wine") if options.quick else SETS)
     strategies = options.strategies or list(known)
     for given, all_names in ((sets, SETS), (strategies, known)):
@@ -439,12 +520,13 @@ def main() -> int:
         report = speed([name for name in strategies if name != "no questions"], quick=options.quick)
         failed = [f"{row['strategy']} at {row['rows']:,} rows" for row in report.rows if row["verdict"] == "failed"]
     else:
-        stem = "questions-quick" if options.quick else "questions"
+        stem = f"questions{'-ablation' if options.ablation else ''}{people.suffix}{'-quick' if options.quick else ''}"
         results = Results(options.out / f"{stem}.csv", BUDGETS[:2] if options.quick else BUDGETS)
         if options.fresh:
             forget(results, sets, strategies, seeds)
-        failed = measure(results, sets, {name: known[name] for name in strategies}, seeds)
+        failed = measure(results, sets, {name: known[name] for name in strategies}, seeds, people)
         report = summary(results, sets, strategies, seeds)
+        report.name = stem.removesuffix("-quick")
         draw(options.out / f"{stem}.png", results, sets, strategies, seeds)
         if options.publish:
             draw(PAGE.parent / "images" / "questions.png", results, sets, strategies, seeds)

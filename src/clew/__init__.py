@@ -13,6 +13,7 @@ from clew._version import __version__
 if TYPE_CHECKING:
     from clew._registry import load
     from clew.constraints import Constraints
+    from clew.graph import GraphPropagation
     from clew.partitional import (
         CVQE,
         LCVQE,
@@ -31,6 +32,7 @@ _HOMES = {
     "CVQE": "partitional",
     "ConstrainedKMeans": "partitional",
     "Constraints": "constraints",
+    "GraphPropagation": "graph",
     "HMRFKMeans": "partitional",
     "IGKMeans": "partitional",
     "LCVQE": "partitional",
@@ -47,6 +49,7 @@ __all__ = [
     "COPKMeans",
     "ConstrainedKMeans",
     "Constraints",
+    "GraphPropagation",
     "HMRFKMeans",
     "IGKMeans",
     "MPCKMeans",

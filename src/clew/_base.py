@@ -23,7 +23,8 @@ Handling = Literal["hard", "soft", "seeds", "ignored"]
 class Capabilities:
     """What a method does with each kind of knowledge and data; tests, shell and docs read it.
 
-    "hard" holds in every result, "soft" is priced, "seeds" only guides the start, "ignored" is not used.
+    "hard" holds in every result, "soft" is priced, "seeds" only guides the start, "ignored" is not used. With
+    `prices_doubt`, "hard" is about pairs with confidence 1, and less sure ones are priced.
     """
 
     labels: Handling
@@ -33,6 +34,7 @@ class Capabilities:
     sparse: bool = False
     predicts: bool = False
     monotone: bool = False
+    prices_doubt: bool = False
 
 
 class ConstrainedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -97,7 +99,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if hasattr(self, "min_confidence"):
             constraints = constraints.at_least(self.min_confidence)
         if self._capabilities.must_link == "hard":
-            constraints.require_consistent()
+            certain = constraints.at_least(1.0) if self._capabilities.prices_doubt else constraints
+            certain.require_consistent()
         return constraints
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -10,7 +10,7 @@ from clew._base import ConstrainedClusterer
 from clew._persistence import read_state
 from clew.exceptions import FileError
 
-FAMILIES = ("partitional",)
+FAMILIES = ("partitional", "graph")
 
 
 def all_estimators() -> list[type[ConstrainedClusterer]]:

@@ -49,6 +49,9 @@ def learned(model):
 def assert_same_state(first, second):
     assert learned(first).keys() == learned(second).keys()
     for name, value in learned(first).items():
+        if sparse.issparse(value):
+            np.testing.assert_array_equal(value.toarray(), learned(second)[name].toarray(), err_msg=name)
+            continue
         np.testing.assert_array_equal(value, learned(second)[name], err_msg=name, strict=True)
 
 
@@ -203,20 +206,27 @@ def order_direction_and_repeats_of_pairs_do_not_matter(estimator, case, tmp_path
         assert (model.labels_ == expected.labels_).all()
 
 
+def held(estimator, case):
+    """What a hard method keeps: everything, or everything certain."""
+    return case.constraints.at_least(1.0) if estimator._capabilities.prices_doubt else case.constraints
+
+
 @law(lambda can: can.must_link == "hard")
 def must_links_hold(estimator, case, tmp_path):
-    must, _ = given_pairs(case.constraints)
+    must, _ = given_pairs(held(estimator, case))
     model = fit(estimator, case)
     assert broken(must, {}, model.labels_.tolist()) == 0
-    assert model.violated_must_link_.shape == (0, 2)
+    if not estimator._capabilities.prices_doubt:
+        assert model.violated_must_link_.shape == (0, 2)
 
 
 @law(lambda can: can.cannot_link == "hard")
 def cannot_links_hold(estimator, case, tmp_path):
-    _, cannot = given_pairs(case.constraints)
+    _, cannot = given_pairs(held(estimator, case))
     model = fit(estimator, case)
     assert broken({}, cannot, model.labels_.tolist()) == 0
-    assert model.violated_cannot_link_.shape == (0, 2)
+    if not estimator._capabilities.prices_doubt:
+        assert model.violated_cannot_link_.shape == (0, 2)
 
 
 @law(lambda can: can.labels == "hard")
@@ -234,7 +244,7 @@ def known_classes_are_kept(estimator, case, tmp_path):
 
 @law(lambda can: can.must_link == "hard")
 def entailed_pairs_change_nothing(estimator, case, tmp_path):
-    closed = case.constraints.closure()
+    closed = held(estimator, case).closure()
     component, graph = closed.component_of, closed.graph
     must, cannot = [], []
     for i, j in combinations(range(len(case.X)), 2):
@@ -280,7 +290,8 @@ def csr_is_like_dense(estimator, case, tmp_path):
     assert models[0].labels_.shape == dense.labels_.shape
     if case.generic:
         assert same_partition(models[0].labels_, dense.labels_)
-        assert models[0].objective_ == pytest.approx(dense.objective_)
+        if hasattr(dense, "objective_"):
+            assert models[0].objective_ == pytest.approx(dense.objective_)
 
 
 @law(lambda can: can.sample_weight)

@@ -22,10 +22,20 @@ from clew.exceptions import (
     ParameterError,
 )
 from clew.partitional import _ties
+from clew.partitional._family import KMeansFamily
 
 MUST_HOLD = [cls for cls in all_estimators() if cls._capabilities.must_link == "hard"]
 ALL_HOLD = [cls for cls in MUST_HOLD if cls._capabilities.cannot_link == "hard"]
 every_class = pytest.mark.parametrize("cls", all_estimators())
+# A million rows, and memory of a few megabytes, are promises of the k-means relatives.
+every_kmeans = pytest.mark.parametrize("cls", [cls for cls in all_estimators() if issubclass(cls, KMeansFamily)])
+
+
+def one_start(cls, n_clusters, seed):
+    options = {"n_init": 1} if "n_init" in cls._parameters else {}
+    return cls(n_clusters, random_state=seed, **options)
+
+
 three_points = {"cannot_link": [(0, 2), (1, 2)]}
 
 
@@ -36,7 +46,7 @@ def test_hard_must_links_20_seeds_30_pairs_200_rows_4_clusters(cls):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(200, 2))
         pairs = np.array([rng.choice(200, 2, replace=False) for _ in range(30)])
-        labels = cls(4, n_init=1, random_state=seed).fit(X, constraints={"must_link": pairs}).labels_
+        labels = one_start(cls, 4, seed).fit(X, constraints={"must_link": pairs}).labels_
         broken += (labels[pairs[:, 0]] != labels[pairs[:, 1]]).sum()
     assert broken == 0
 
@@ -129,7 +139,7 @@ def test_all_points_equal_more_clusters_than_rows_empty_constraints(cls):
         assert (cls(3, random_state=0).fit(X, constraints=nothing).labels_ == expected).all()
 
 
-@every_class
+@every_kmeans
 def test_a_must_link_chain_of_3000_and_of_a_million(cls):
     for n, options in ((3000, {}), (1_000_000, {"n_init": 1})):
         X = np.tile([1.0, 0.0], (n + 2, 1))
@@ -140,7 +150,7 @@ def test_a_must_link_chain_of_3000_and_of_a_million(cls):
         assert sorted(model.cluster_sizes_.tolist()) == [2, n]
 
 
-@every_class
+@every_kmeans
 def test_4000_pairs_in_two_stars_need_megabytes(cls):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 2)) + np.repeat([[9, 0], [0, 9]], 2000, axis=0)
@@ -234,7 +244,7 @@ def test_400_of_7000_texts_labelled_in_ten_classes_keep_their_class(cls, n_clust
     known = np.full(7000, -1)
     some = rng.choice(np.flatnonzero(y < 10), 400, replace=False)
     known[some] = 100 + y[some]
-    model = cls(n_clusters, n_init=1, random_state=0).fit(X, constraints=known)
+    model = one_start(cls, n_clusters, 0).fit(X, constraints=known)
     assert (model.labels_[some] == known[some]).all()
     assert len(np.unique(model.labels_)) == n_clusters
     assert set(range(100, 110)) <= set(model.labels_.tolist())
@@ -247,7 +257,7 @@ def test_two_faces_of_one_photo_are_never_one_person_given_the_photo_column_alon
     person = rng.integers(8, size=600)
     faces = rng.normal(size=(8, 16))[person] + 0.8 * rng.normal(size=(600, 16))
     photo = np.repeat(np.arange(200), 3)
-    model = cls(8, n_init=1, random_state=seed).fit(faces, constraints=Constraints(cannot_groups=photo))
+    model = one_start(cls, 8, seed).fit(faces, constraints=Constraints(cannot_groups=photo))
     for first, second in ((0, 1), (0, 2), (1, 2)):
         assert (model.labels_[first::3] != model.labels_[second::3]).all()
 

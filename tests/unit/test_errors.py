@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 
 import numpy as np
@@ -88,7 +89,7 @@ def test_parameters_of_one_method(model, sentence):
     assert_refused(model, ParameterError, sentence)
 
 
-@every_class
+@pytest.mark.parametrize("cls", [cls for cls in all_estimators() if "init" in cls._parameters])
 def test_init_arrays(cls):
     shape = "init has shape (3, 2): expected (n_clusters, n_features) = (2, 2)."
     assert_refused(cls(2, init=np.zeros((3, 2))), ParameterError, shape)
@@ -257,15 +258,16 @@ def test_the_search_says_when_it_gives_up():
 @every_class
 def test_a_fitted_estimator_still_works_after_a_failed_fit(cls):
     model = cls(2, random_state=0).fit(X)
-    labels, centers = model.predict(X), model.cluster_centers_.copy()
+    before = {name: copy.deepcopy(value) for name, value in vars(model).items()}
     wide = pd.DataFrame(np.hstack([X, X]), columns=list("abcd"))
     failures = [
         ("must_link[0] names row 99", {"X": wide, "constraints": {"must_link": [(0, 99)]}}),
         ("must_link[0] names row 0 twice", {"X": wide, "constraints": {"must_link": [(0, 0)]}}),
         ("X contains NaN", {"X": with_hole(np.nan)}),
         ("n_clusters=2", {"X": X[:1]}),
-        ("sample_weight has shape", {"X": wide, "sample_weight": [1]}),
     ]
+    if cls._capabilities.sample_weight:
+        failures.append(("sample_weight has shape", {"X": wide, "sample_weight": [1]}))
     if cls._capabilities.must_link == "hard":
         contradiction = {"must_link": [(0, 1)], "cannot_link": [(0, 1)]}
         failures.append(("must_link joins them (0-1)", {"X": wide, "constraints": contradiction}))
@@ -273,8 +275,9 @@ def test_a_fitted_estimator_still_works_after_a_failed_fit(cls):
         failures.append(("need 3 clusters", {"X": wide, "constraints": {"cannot_link": [(0, 1), (1, 2), (0, 2)]}}))
     for sentence, failure in failures:
         assert_refused(model, ClewError, sentence, **failure)
-    assert (model.predict(X) == labels).all()
-    assert (model.cluster_centers_ == centers).all()
+    assert vars(model).keys() == before.keys()
+    for name, value in before.items():
+        np.testing.assert_array_equal(getattr(model, name), value)
     assert not hasattr(model, "feature_names_in_")
 
 
@@ -282,7 +285,7 @@ def test_a_fitted_estimator_still_works_after_a_failed_fit(cls):
 def test_new_rows_must_look_like_the_old_ones(cls):
     plain = cls(2, random_state=0).fit(X)
     model = cls(2, random_state=0).fit(pd.DataFrame(X, columns=["a", "b"]))
-    for method in ("predict", "transform"):
+    for method in [name for name in ("predict", "transform") if hasattr(cls, name)]:
         with pytest.raises(DataError, match=r"X has 3 features, but \w+ is expecting 2 features"):
             getattr(plain, method)(np.zeros((2, 3)))
         with pytest.raises(DataError, match=r"X contains NaN at row 0, column 1 \('b'\)"):

@@ -19,11 +19,12 @@ from clew._registry import all_estimators, by_method_name, method_name
 from clew.evaluation import same_partition
 from clew.exceptions import ContradictoryConstraintsError
 from clew.partitional import _pck_means
-from clew.partitional._family import COMMON_PARAMETERS
+from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
 from tests.reference.assign import priced_pairs
 
 LINE = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
 every_class = pytest.mark.parametrize("cls", all_estimators())
+kmeans_class = pytest.mark.parametrize("cls", [cls for cls in all_estimators() if issubclass(cls, KMeansFamily)])
 spherical_class = pytest.mark.parametrize(
     "cls", [cls for cls in all_estimators() if cls._parameters.get("metric") is COMMON_PARAMETERS["metric"]]
 )
@@ -73,7 +74,7 @@ def test_examples_in_docstrings_run(module):
     assert tried >= 3
 
 
-@every_class
+@kmeans_class
 def test_a_fit_logs_one_line_and_each_round_one_more(cls, caplog, capsys):
     with caplog.at_level(logging.DEBUG, logger="clew"):
         model = cls(2, n_init=1, max_iter=50, random_state=0).fit(LINE, constraints={"must_link": [(0, 5)]})
@@ -89,7 +90,7 @@ def test_a_fit_logs_one_line_and_each_round_one_more(cls, caplog, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-@every_class
+@kmeans_class
 def test_several_starts_are_the_default_on_small_data_only(cls, caplog):
     def starts(X):
         caplog.clear()

@@ -38,7 +38,8 @@ def seen(monkeypatch):
     for cls in all_estimators():
 
         def fit(self, X, y=None, *, _fit=cls.fit, **known):
-            calls.append((np.asarray(X), known.get("constraints")))
+            if "constraints" in known:  # not a fit within a fit
+                calls.append((np.asarray(X), known["constraints"]))
             return _fit(self, X, y, **known)
 
         monkeypatch.setattr(cls, "fit", fit)
@@ -64,18 +65,21 @@ def test_pipelines_pass_constraints_by_the_name_of_the_step(cls, data):
     alone = cls(3, random_state=0).fit(StandardScaler().fit_transform(X), constraints=known)
     assert (pipe[-1].labels_ == alone.labels_).all()
     assert (pipe.predict(X) == alone.predict(StandardScaler().fit_transform(X))).all()
-    assert pipe.transform(X).shape == (60, 3)
+    if hasattr(cls, "transform"):
+        assert pipe.transform(X).shape == (60, 3)
     assert (pipe.fit_predict(X, cluster__constraints=known) == alone.labels_).all()
 
 
 @every_class
 def test_routed_pipelines_pass_constraints_and_weights(cls, data, routing):
     X, _, known = data
-    weights = np.linspace(1, 2, 60)
-    step = cls(3, random_state=0).set_fit_request(constraints=True, sample_weight=True)
+    given = {"constraints": known}
+    if cls._capabilities.sample_weight:
+        given["sample_weight"] = np.linspace(1, 2, 60)
+    step = cls(3, random_state=0).set_fit_request(**dict.fromkeys(given, True))
     scale = StandardScaler().set_fit_request(sample_weight=False)
-    pipe = make_pipeline(scale, step).fit(X, constraints=known, sample_weight=weights)
-    alone = cls(3, random_state=0).fit(StandardScaler().fit_transform(X), constraints=known, sample_weight=weights)
+    pipe = make_pipeline(scale, step).fit(X, **given)
+    alone = cls(3, random_state=0).fit(StandardScaler().fit_transform(X), **given)
     assert (pipe[-1].labels_ == alone.labels_).all()
 
 

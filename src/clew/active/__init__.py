@@ -2,6 +2,7 @@
 
 from clew.active._ability_to_separate import AbilityToSeparate
 from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair, Stated, Which
+from clew.active._auto import Auto
 from clew.active._cluster_pairs import ClusterPairs
 from clew.active._committee import Committee
 from clew.active._dense_min_max import DenseMinMax
@@ -25,6 +26,7 @@ __all__ = [
     "AbilityToSeparate",
     "Answer",
     "Answered",
+    "Auto",
     "BudgetSpentError",
     "ClusterPairs",
     "Committee",

@@ -331,6 +331,7 @@ class Questions:
         """The view from the log, from scratch."""
         self._view, self._log = self._replayed(self._log)
         self._view.fit = self._current_labels
+        self._view.constraints = lambda: self.constraints
         answered = {_key(entry.question) for entry in self._log}
         self._pending = {key: question for key, question in self._pending.items() if key not in answered}
         for question in self._pending.values():
@@ -350,7 +351,9 @@ class Questions:
             self._store,
             deduces=self.trust_n_clusters,
         )
-        return view, [_take(view, entry) for entry in log]
+        taken = [_take(view, entry) for entry in log]
+        view.constraints = lambda: self._known(view, taken)
+        return view, taken
 
     # -- what is known ---------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair
 from clew.active._knowledge import Knowledge
+from clew.constraints import Constraints
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -45,6 +46,10 @@ class View:
     n_rows : int
     told : list of lists of (pair, answer)
         What each answer said about pairs, oldest first, contradictions included.
+    n_contradictions : int
+        How many answers contradict earlier ones.
+    constraints : callable
+        Everything known, as `Constraints`.
     knowledge : Knowledge
         What answers and prior constraints say about pairs.
     asked, unsure, pending : sets of pairs of rows
@@ -71,6 +76,7 @@ class View:
         self.X, self.n_clusters, self.knowledge = X, n_clusters, knowledge
         self.n_rows = int(X.shape[0])
         self.told: list[list[tuple[Pair, Answer]]] = []
+        self.n_contradictions = 0
         self.asked: set[tuple[int, int]] = set()
         self.unsure: set[tuple[int, int]] = set()
         self.pending: set[tuple[int, int]] = set()
@@ -78,6 +84,7 @@ class View:
         self.imputed: dict[tuple[int, int], tuple[Answer, float]] = {}
         self.placed, self.named, self.questioned = (np.zeros(self.n_rows, dtype=bool) for _ in range(3))
         self.fit: Callable[[int | None], npt.NDArray[Any]] = lambda n_answers: np.zeros(self.n_rows, dtype=np.int64)
+        self.constraints: Callable[[], Constraints] = lambda: Constraints(n_samples=self.n_rows)
         self._store, self._deduces = store, deduces
         self._presumed: set[int] = set()
         self._members: list[int] = []
@@ -95,6 +102,11 @@ class View:
     def n_answers(self) -> int:
         """Number of answers."""
         return len(self.told)
+
+    @property
+    def said(self) -> list[tuple[Pair, Answer]]:
+        """Pairs with their answers, oldest first, contradictions included."""
+        return [one for said in self.told for one in said]
 
     def once(self, key: str, make: Callable[[], Any]) -> Any:
         """What `make` returns, computed once for this data and kept over restarts: for what answers do not change."""
@@ -120,6 +132,7 @@ class View:
             self.questioned[[row for pair, _ in said for row in pair.key]] = True
         self.named[[row for pair, _ in decided for row in pair.key]] = True
         if self.knowledge.contradicts((pair.key, answer) for pair, answer in decided):
+            self.n_contradictions += 1
             return False
         for pair, answer in decided:
             self._learn(pair, answer)

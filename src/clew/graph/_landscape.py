@@ -1,0 +1,206 @@
+"""What rows look like before anybody knows anything: how alike they are in several ways, and how they might split.
+
+The ways: diffusion over the graph of neighbours (Kondor and Lafferty 2002, `kondor2002`; Zhou et al. 2004,
+`zhou2004`), distance, the columns themselves, and partitions of an ensemble of base methods.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse.linalg import eigsh
+from sklearn.cluster import AgglomerativeClustering
+from sklearn.decomposition import TruncatedSVD
+from sklearn.mixture import GaussianMixture
+
+from clew.evaluation import adjusted_rand_score
+from clew.graph._neighbours import neighbour_graph
+from clew.partitional import SeededKMeans
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+# How far knowledge spreads over the graph: near 1, through whole regions.
+_SPREAD = 0.99
+# Directions of the diffusion that are kept; finer detail is left to the distance.
+_N_DIRECTIONS = 100
+# They cost most of the wait for large data: half of them do beyond this many rows.
+_MANY_ROWS = 5_000
+# Up to this many rows, all directions are computed at once.
+_DENSE_ROWS = 1_000
+# Base partitions of more rows are learnt from a sample; the other rows follow.
+_SAMPLE = 4_000
+# Sparse rows with more columns than this are brought down to so many.
+_SPARSE_COLUMNS = 100
+# A direction is slow when a step keeps more than this of it; no guess of the number of clusters is above the second.
+_SLOW, _MOST_GUESSED = 0.95, 12
+# Variance that mixtures add to every column, in units of the mean variance.
+_RIDGE = 1e-3
+# Weights of the three smooth ways and of all partitions together, before any answer.
+_PRIOR = (0.4, 0.15, 0.2, 1.0)
+# A partition that agrees with the others by ARI r is trusted exp(_PEERS r) times as much as one that does not at all.
+_PEERS = 2.0
+# Width of the distance's bell, in median squared distances.
+_WIDTH = 0.5
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """Rows of a data set, seen in several ways; see `survey`.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n_rows, n_columns)
+        Centred, with a mean squared norm of 1.
+    width : float
+        Squared distance at which likeness has fallen to 1/e.
+    diffusion : ndarray of shape (n_rows, n_directions)
+        Rows of norm 1 whose products say how well two rows are connected.
+    walk : sparse matrix of shape (n_rows, n_rows)
+        One step to a neighbour; rows sum to 1.
+    partitions : ndarray of shape (n_partitions, n_rows)
+    prior : ndarray of shape (3 + n_partitions,)
+        How much each way counts before any answer.
+    """
+
+    columns: FloatArray
+    width: float
+    diffusion: FloatArray
+    walk: sparse.csr_array
+    partitions: IntArray
+    prior: FloatArray
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.columns)
+
+    def ways(self, rows: IntArray) -> FloatArray:
+        """How alike some rows are, in every way: shape (n_ways, n_rows, n_rows)."""
+        alike = [self.diffusion[rows] @ self.diffusion[rows].T, self._nearness(self.columns[rows], rows)]
+        alike.append(self.columns[rows] @ self.columns[rows].T)
+        alike += [(one[rows][:, None] == one[rows]).astype(np.float64) for one in self.partitions]
+        return np.array(alike)
+
+    def likeness(self, weights: FloatArray, chosen: slice | IntArray, rows: IntArray) -> FloatArray:
+        """Weighted sum of all ways between a block of rows and some rows."""
+        alike = self.diffusion[chosen] @ (weights[0] * self.diffusion[rows].T)
+        alike += weights[1] * self._nearness(self.columns[chosen], rows)
+        alike += self.columns[chosen] @ (weights[2] * self.columns[rows].T)
+        for weight, one in zip(weights[3:], self.partitions, strict=True):
+            alike += weight * (one[chosen][:, None] == one[rows])
+        return alike
+
+    def _nearness(self, block: FloatArray, rows: IntArray) -> FloatArray:
+        points = self.columns[rows]
+        squares = np.einsum("ij,ij->i", block, block)[:, None] + np.einsum("ij,ij->i", points, points)
+        return np.exp(np.minimum(2 * (block @ points.T) - squares, 0) / self.width)
+
+    def prototypes(self, partition: int) -> IntArray:
+        """The row nearest to the mean of each cluster of a partition."""
+        labels = self.partitions[partition]
+        n_clusters = int(labels.max()) + 1
+        sizes = np.bincount(labels, minlength=n_clusters)
+        members = sparse.csr_array(
+            (1 / sizes[labels], (labels, np.arange(self.n_rows))), shape=(n_clusters, self.n_rows)
+        )
+        away = self.columns - (members @ self.columns)[labels]
+        order = np.lexsort((np.einsum("ij,ij->i", away, away), labels))
+        return order[np.searchsorted(labels[order], np.arange(n_clusters))]
+
+
+def survey(X: Any, n_clusters: int, n_neighbors: int, seed: int) -> Landscape:
+    """Look at rows in all ways, with base partitions into `n_clusters` clusters."""
+    columns = standard(X)
+    sample = np.random.default_rng(seed).choice(len(columns), min(len(columns), 500), replace=False)
+    some = columns[np.sort(sample)]
+    squares = np.einsum("ij,ij->i", some, some)
+    apart = np.maximum(squares[:, None] + squares - 2 * (some @ some.T), 0)
+    width = _WIDTH * float(np.median(apart)) or 1.0
+    graph = neighbour_graph(columns, n_neighbors, seed)
+    degree = np.asarray(graph.sum(axis=1)).ravel()
+    walk = sparse.csr_array(sparse.diags_array(1 / np.where(degree > 0, degree, 1)) @ graph)
+    n_directions = _N_DIRECTIONS if len(columns) <= _MANY_ROWS else _N_DIRECTIONS // 2
+    values, vectors = _directions(graph, degree, max(n_directions, n_clusters))
+    diffusion = unit_rows(vectors / np.sqrt(1 - _SPREAD * values))
+    partitions = base_partitions(columns, unit_rows(vectors[:, :n_clusters]), n_clusters, seed)
+    agreement = np.array([np.mean([adjusted_rand_score(one, two) for two in partitions]) for one in partitions])
+    trust = np.exp(_PEERS * agreement)
+    prior = np.concatenate([_PRIOR[:3], _PRIOR[3] * trust / trust.sum()])
+    return Landscape(columns, width, diffusion, walk, partitions, prior)
+
+
+def guess_n_clusters(X: Any, n_neighbors: int) -> int:
+    """As many clusters as the graph of neighbours has slow directions, from two to a dozen."""
+    columns = standard(X)
+    graph = neighbour_graph(columns, n_neighbors, 0)
+    values, _ = _directions(graph, np.asarray(graph.sum(axis=1)).ravel(), _MOST_GUESSED)
+    return min(max(int((values > _SLOW).sum()), 2), len(columns))
+
+
+def standard(X: Any) -> FloatArray:
+    """Dense centred rows with a mean squared norm of 1; wide sparse rows are brought down to few columns."""
+    if sparse.issparse(X):
+        wide = X.shape[1] > _SPARSE_COLUMNS and X.shape[0] > _SPARSE_COLUMNS
+        X = TruncatedSVD(_SPARSE_COLUMNS, random_state=0).fit_transform(X) if wide else X.toarray()
+    columns = np.asarray(X, dtype=np.float64)
+    columns = columns - columns.mean(axis=0)
+    size = np.sqrt(np.einsum("ij,ij->", columns, columns) / len(columns))
+    return columns / size if size > 0 else columns
+
+
+def unit_rows(vectors: FloatArray) -> FloatArray:
+    """Rows brought to norm 1; rows of zeros stay."""
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(norms > 0, norms, 1)
+
+
+def _directions(graph: sparse.csr_array, degree: FloatArray, n_directions: int) -> tuple[FloatArray, FloatArray]:
+    """Largest eigenvalues of the normalised graph, largest first, and their vectors."""
+    half = sparse.diags_array(1 / np.sqrt(np.where(degree > 0, degree, 1)))
+    normalised = sparse.csr_array(half @ graph @ half)
+    n_rows = normalised.shape[0]
+    if n_rows <= max(_DENSE_ROWS, 2 * n_directions):
+        values, vectors = np.linalg.eigh(normalised.toarray())
+    else:
+        start = np.random.default_rng(0).normal(size=n_rows)
+        values, vectors = eigsh(normalised, k=n_directions, which="LA", v0=start, tol=1e-4)
+    order = np.argsort(-values, kind="stable")[:n_directions]
+    # The sign of a vector is the solver's whim.
+    vectors = vectors[:, order]
+    return np.minimum(values[order], 1.0), vectors * np.where(vectors.sum(axis=0) < 0, -1, 1)
+
+
+def base_partitions(columns: FloatArray, spectral: FloatArray, n_clusters: int, seed: int) -> IntArray:
+    """Partitions by k-means, spectral clustering, Ward's method and two mixtures, numbered from 0 without gaps."""
+    rng = np.random.default_rng(seed)
+    n_rows = len(columns)
+    n_sample = min(n_rows, max(_SAMPLE, 2 * n_clusters))
+    sample = np.arange(n_rows) if n_sample == n_rows else np.sort(rng.choice(n_rows, n_sample, replace=False))
+    means = SeededKMeans(n_clusters, n_init=10, random_state=seed)
+    found = [means.fit(columns[sample]).predict(columns), means.fit(spectral[sample]).predict(spectral)]
+    if len(sample) > n_clusters:
+        found.append(_by_ward(columns, sample, n_clusters))
+        found += [_by_mixture(columns, sample, n_clusters, kind, seed) for kind in ("diag", "full")]
+    return np.array([np.unique(one, return_inverse=True)[1] for one in found])
+
+
+def _by_ward(columns: FloatArray, sample: IntArray, n_clusters: int) -> npt.NDArray[Any]:
+    labels = AgglomerativeClustering(n_clusters).fit_predict(columns[sample])
+    if len(sample) == len(columns):
+        return labels
+    centers = np.array([columns[sample[labels == one]].mean(axis=0) for one in range(n_clusters)])
+    return (2 * columns @ centers.T - np.einsum("ij,ij->i", centers, centers)).argmax(axis=1)
+
+
+def _by_mixture(columns: FloatArray, sample: IntArray, n_clusters: int, kind: str, seed: int) -> npt.NDArray[Any]:
+    ridge = _RIDGE / columns.shape[1]
+    model = GaussianMixture(n_clusters, covariance_type=kind, reg_covar=ridge, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fewer different rows than clusters, or no convergence: a guess all the same
+        return model.fit(columns[sample]).predict(columns)

@@ -1,0 +1,49 @@
+"""Spreading in plain loops: neighbours by sorting, likeness pair by pair, probabilities by leaving nothing out."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def neighbour_weights(X, n_neighbors):
+    """Weight of every pair of rows, one of which is among the nearest of the other."""
+    n = len(X)
+    distance = [[math.dist(X[i], X[j]) for j in range(n)] for i in range(n)]
+    nearest = [sorted((j for j in range(n) if j != i), key=lambda j: distance[i][j])[:n_neighbors] for i in range(n)]
+    scale = [distance[i][nearest[i][-1]] for i in range(n)]
+    weights = [[0.0] * n for _ in range(n)]
+    for i in range(n):
+        for j in nearest[i]:
+            weights[i][j] = weights[j][i] = math.exp(-(distance[i][j] ** 2) / (scale[i] * scale[j]))
+    return weights
+
+
+def likeness(landscape, weights, i, j):
+    """How alike two rows are: a weighted sum of all ways."""
+    apart = sum((a - b) ** 2 for a, b in zip(landscape.columns[i], landscape.columns[j], strict=True))
+    ways = [
+        float(landscape.diffusion[i] @ landscape.diffusion[j]),
+        math.exp(-apart / landscape.width),
+        float(landscape.columns[i] @ landscape.columns[j]),
+        *(float(one[i] == one[j]) for one in landscape.partitions),
+    ]
+    return sum(weight * way for weight, way in zip(weights, ways, strict=True))
+
+
+def chances(landscape, rows, classes, doubt, trust, n_classes, of):
+    """Probabilities of the rows `of` for all classes, from the known rows."""
+    present = sorted(set(classes))
+    system = np.array([[likeness(landscape, trust.weights, i, j) for j in rows] for i in rows])
+    system += np.diag(trust.noise * np.array(doubt) + 1e-6)
+    found = []
+    for row in of:
+        alike = np.array([likeness(landscape, trust.weights, row, j) for j in rows])
+        line = []
+        for one in range(n_classes):
+            target = np.array([(z == one) - 1 / len(present) for z in classes])
+            value = 1 / len(present) + alike @ np.linalg.solve(system, target) if one in present else 0.0
+            line.append(max(value, 0.01 / n_classes))
+        found.append([value / sum(line) for value in line])
+    return found

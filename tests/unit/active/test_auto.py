@@ -1,0 +1,200 @@
+"""Auto asks little, restarts anywhere, and gets along with people who err or hesitate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.datasets import load_iris, make_blobs
+from sklearn.metrics import adjusted_rand_score
+
+from clew import Constraints
+from clew.active import DIFFERENT, SAME, UNSURE, Auto, Oracle, Pair, Questions
+from clew.active._auto import region_doubt
+from clew.active._doubt import doubted, error_rate, seats
+from clew.active._questions import run
+from clew.exceptions import ParameterError
+from clew.graph._landscape import survey
+
+
+def blobs(seed, n=40, k=3):
+    return make_blobs(n, 2, centers=k, cluster_std=0.5, center_box=(-20, 20), random_state=seed)
+
+
+def test_thirty_questions_find_nearly_all_of_iris():
+    X, y = load_iris(return_X_y=True)
+    questions = Questions(X, Auto(), n_clusters=3)
+    run(questions, Oracle(y), 30)
+    assert adjusted_rand_score(y, questions.labels()) > 0.94
+
+
+@pytest.mark.parametrize("n_clusters", [3, None])
+def test_all_answers_give_the_classes(n_clusters, seed):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::5], y[::5]
+    questions = Questions(X, Auto(), n_clusters=n_clusters, random_state=seed)
+    n_asked = run(questions, Oracle(y), 1000)
+    assert questions.ask() is None
+    assert n_asked < (45 if n_clusters else 70)  # 30 rows: little more than one question a row
+    assert adjusted_rand_score(y, questions.labels()) == 1.0
+
+
+def test_before_any_answer_there_is_a_base_partition(seed):
+    X, y = blobs(seed, n=90)
+    assert adjusted_rand_score(y, Questions(X, Auto(), n_clusters=3).labels()) > 0.5
+
+
+def test_answers_hold_as_long_as_nothing_contradicts(seed):
+    X, y = blobs(seed, n=60, k=4)
+    y = np.random.default_rng(seed).permutation(y)  # what the data say is of no use
+    questions = Questions(X, Auto(), n_clusters=4, random_state=seed)
+    run(questions, Oracle(y), 60)
+    labels = questions.labels()
+    assert not questions.conflicts
+    for entry in questions.answers:
+        assert (labels[entry.question.first] == labels[entry.question.second]) == (entry.answer is SAME)
+
+
+@settings(max_examples=5)
+@given(st.integers(0, 10_000), st.sampled_from([None, 2, 3]), st.data())
+def test_a_resumed_log_meets_the_same_question(number, n_clusters, data):
+    X, _ = blobs(number, n=12)
+    questions = Questions(X, Auto(n_neighbors=3), n_clusters=n_clusters, random_state=1)
+    for _ in range(8):
+        question = questions.ask()
+        resumed = Questions(X, Auto(n_neighbors=3), n_clusters=n_clusters, random_state=1)
+        resumed.replay(questions.answers)
+        assert resumed.ask() == question
+        if question is None:
+            break
+        questions.tell(question, data.draw(st.sampled_from([SAME, DIFFERENT, UNSURE])))
+        assert len(questions.labels()) == 12
+
+
+def test_undo_leads_back(seed):
+    X, y = blobs(seed)
+    questions = Questions(X, Auto(), n_clusters=3, random_state=seed)
+    run(questions, Oracle(y), 6)
+    before = questions.ask()
+    questions.tell(before, DIFFERENT)
+    questions.ask()
+    questions.undo()
+    assert questions.ask() in (before, *questions.pending)
+
+
+def test_questions_of_a_batch_are_about_different_rows(seed):
+    X, y = blobs(seed)
+    questions = Questions(X, Auto(), n_clusters=3, random_state=seed)
+    run(questions, Oracle(y), 5)
+    batch = questions.ask(5)
+    rows = [pair.first for pair in batch]
+    assert len(set(rows)) == len(batch) == 5
+
+
+def test_somebody_who_never_knows_is_asked_to_the_end():
+    X, _ = blobs(0, n=8)
+    questions = Questions(X, Auto(), n_clusters=3)
+    asked = set()
+    while (pair := questions.ask()) is not None:
+        assert pair.key not in asked
+        asked.add(pair.key)
+        questions.tell(pair, UNSURE)
+    assert len(asked) >= 7
+    assert len(questions.labels()) == 8
+
+
+def test_doubts_cost_little(seed):
+    X, y = load_iris(return_X_y=True)
+    questions = Questions(X, Auto(), n_clusters=3, random_state=seed)
+    run(questions, Oracle(y, unsure=0.2, random_state=seed), 50)
+    assert questions.progress().unsure > 3
+    assert adjusted_rand_score(y, questions.labels()) > 0.93
+
+
+def test_what_is_known_beforehand_is_used_and_kept(seed):
+    X, y = blobs(seed, n=60)
+    known = Constraints(labels=np.where(np.arange(60) < 12, y, -1))
+    questions = Questions(X, Auto(), n_clusters=3, constraints=known, random_state=seed)
+    run(questions, Oracle(y), 10)
+    assert adjusted_rand_score(y, questions.labels()) == 1.0
+    assert all(max(entry.question.key) >= 12 for entry in questions.answers)
+
+
+def test_knowledge_that_needs_more_clusters_than_were_told_gets_them():
+    X = np.arange(6.0)[:, None]
+    clique = Constraints(cannot_link=[(0, 1), (1, 2), (0, 2)], n_samples=6)
+    labels = Questions(X, Auto(), n_clusters=2, constraints=clique).labels()
+    assert len({int(labels[row]) for row in range(3)}) == 3
+
+
+def test_sparse_rows_are_like_dense_ones(seed):
+    X, y = blobs(seed)
+    dense, csr = (Questions(form, Auto(), n_clusters=3) for form in (X, sparse.csr_array(X)))
+    for _ in range(10):
+        question = dense.ask()
+        assert csr.ask() == question
+        answer = Oracle(y)(question)
+        dense.tell(question, answer)
+        csr.tell(question, answer)
+    assert (dense.labels() == csr.labels()).all()
+
+
+def test_doubt_is_highest_between_the_groups():
+    X = np.linspace(0, 10, 41)[:, None]
+    landscape = survey(X, 2, 4, 0)
+    right = np.clip(X[:, 0] / 10, 0.01, 0.99)
+    assert abs(region_doubt(landscape, np.column_stack([1 - right, right])).argmax() - 20) <= 1
+
+
+# -- wrong answers ---------------------------------------------------------------------------------------------------
+
+
+def noisy_session(seed, noise=0.1, budget=60):
+    X, y = blobs(seed, n=120)
+    questions = Questions(X, Auto(), n_clusters=3, random_state=seed)
+    run(questions, Oracle(y, noise=noise, random_state=seed), budget)
+    return X, y, questions
+
+
+def test_without_contradictions_nobody_is_doubted(seed):
+    _, _, questions = noisy_session(seed, noise=0.0)
+    view = questions.view
+    assert error_rate(view) == 0
+    known = questions.constraints
+    assert doubted(known, seats(view, Auto()._landscape(view))) is known
+
+
+@pytest.mark.parametrize("number", [0, 2])  # sessions in which wrong answers come early
+def test_wrong_answers_are_found_and_do_not_spread(number):
+    _, y, questions = noisy_session(number)
+    wrong = {
+        entry.question.key
+        for entry in questions.answers
+        if (entry.answer is SAME) != (y[entry.question.first] == y[entry.question.second])
+    }
+    assert len(wrong) >= 5
+    assert 0 < error_rate(questions.view) <= 0.25
+    placed = seats(questions.view, Auto()._landscape(questions.view))
+    assert len(wrong.intersection(placed.suspects)) >= 5
+    assert set(placed.suspects) <= wrong  # on clean blobs, no right answer is disbelieved
+    assert adjusted_rand_score(y, questions.labels()) > 0.95
+
+
+def test_checks_are_few_and_about_what_is_implied():
+    _, _, questions = noisy_session(0)
+    checks = [entry.question for entry in questions.answers if entry.question.check]
+    assert 1 <= len(checks) <= 0.05 * 60
+    assert all(pair.why == "Is this right?" for pair in checks)
+
+
+def test_parameters_are_checked():
+    for wrong in ({"n_neighbors": 0}, {"random_state": -1}):
+        with pytest.raises(ParameterError, match="in Auto: expected an integer"):
+            Auto(**wrong)
+
+
+def test_pairs_of_one_row_or_two():
+    assert Questions([[0.0]], Auto(), n_clusters=1).ask() is None
+    assert Questions([[0.0], [1.0]], Auto(), n_clusters=2).ask() == Pair(0, 1)

@@ -1,0 +1,88 @@
+"""What `GraphPropagation` adds to the laws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, make_moons
+from sklearn.metrics import adjusted_rand_score
+
+from clew import Constraints, GraphPropagation
+from clew.evaluation import same_partition
+from clew.exceptions import InfeasibleConstraintsError
+from clew.graph._landscape import guess_n_clusters, survey
+
+
+def test_one_row_of_each_moon_is_enough():
+    X, y = make_moons(300, noise=0.05, random_state=0)
+    known = np.full(300, -1)
+    for one in range(2):
+        known[np.flatnonzero(y == one)[:2]] = one
+    assert same_partition(GraphPropagation(2, random_state=0).fit(X, constraints=known).labels_, y)
+
+
+def test_a_few_labels_go_a_long_way():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:600], y[:600]
+    known = np.full(len(y), -1)
+    some = np.random.default_rng(0).choice(len(y), 80, replace=False)
+    known[some] = y[some]
+    plain = adjusted_rand_score(y, GraphPropagation(10, random_state=0).fit(X).labels_)
+    taught = adjusted_rand_score(y, GraphPropagation(10, random_state=0).fit(X, constraints=known).labels_)
+    assert plain > 0.65  # k-means is at 0.67
+    assert taught > 0.85
+
+
+def test_must_linked_groups_without_a_class_find_their_clusters(seed):
+    rng = np.random.default_rng(seed)
+    y = np.repeat([0, 1, 2], 30)
+    X = rng.normal(size=(90, 2)) + 6.0 * np.array([[0, 0], [1, 0], [0, 1]])[y]
+    pairs = [tuple(rng.choice(np.flatnonzero(y == one), 2, replace=False)) for one in (0, 0, 1, 1, 2, 2)]
+    model = GraphPropagation(3, random_state=seed).fit(X, constraints={"must_link": pairs})
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+
+
+@pytest.mark.parametrize(("penalty", "together"), [(0.0, False), (50.0, True)])
+def test_doubtful_pairs_have_their_price(penalty, together):
+    X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
+    known = Constraints([(2, 3)], [(0, 5)], must_link_confidence=0.9)
+    model = GraphPropagation(2, penalty=penalty, random_state=0).fit(X, constraints=known)
+    assert (model.labels_[2] == model.labels_[3]) == together
+    assert len(model.violated_must_link_) == (not together)
+    assert model.labels_[0] != model.labels_[5]
+
+
+def test_probabilities_sum_to_one_and_lead_to_the_labels(seed):
+    X = np.random.default_rng(seed).normal(size=(60, 2))
+    model = GraphPropagation(3, random_state=seed).fit(X, constraints={"cannot_link": [(0, 1), (1, 2), (0, 2)]})
+    np.testing.assert_allclose(model.probabilities_.sum(axis=1), 1)
+    assert (model.probabilities_ > 0).all()
+    free = np.arange(3, 60)
+    assert (model.labels_[free] == model.cluster_labels_[model.probabilities_[free].argmax(axis=1)]).all()
+
+
+def test_more_that_differ_than_clusters_are_named():
+    X = np.arange(8.0)[:, None]
+    with pytest.raises(InfeasibleConstraintsError, match="Rows 1, 4 and 7 are pairwise cannot-linked"):
+        GraphPropagation(2).fit(X, constraints={"cannot_link": [(1, 4), (4, 7), (1, 7)]})
+
+
+def test_large_data_are_surveyed_by_samples(monkeypatch, seed):
+    from clew.graph import _landscape
+
+    monkeypatch.setattr(_landscape, "_SAMPLE", 100)
+    monkeypatch.setattr(_landscape, "_DENSE_ROWS", 50)
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=600)
+    X = rng.normal(size=(600, 3)) + 8 * np.eye(3)[y]
+    landscape = survey(X, 3, 10, seed)
+    assert landscape.partitions.shape == (5, 600)
+    assert all(adjusted_rand_score(y, one) > 0.9 for one in landscape.partitions)
+    assert [y[row] for row in landscape.prototypes(0)] == [y[landscape.partitions[0] == one][0] for one in range(3)]
+
+
+def test_the_number_of_clusters_is_guessed(seed):
+    rng = np.random.default_rng(seed)
+    y = np.resize(np.arange(5), 300)
+    assert guess_n_clusters(rng.normal(size=(300, 5)) + 9 * np.eye(5)[y], 10) == 5
+    assert guess_n_clusters([[1.0]], 10) == 1
