@@ -18,7 +18,7 @@ from clew.evaluation import adjusted_rand_score
 SETS = ("iris", "wine", "digits")
 ANSWERS = (20, 60, 150)
 N_SEEDS = 10
-METHODS = ("PCKMeans", "COPKMeans", "ConstrainedKMeans", "SeededKMeans")
+METHODS = ("PCKMeans", "COPKMeans", "ConstrainedKMeans", "SeededKMeans", "CVQE", "LCVQE", "MPCKMeans")
 
 
 def run(*, quick: bool) -> Report:

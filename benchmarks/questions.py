@@ -52,11 +52,17 @@ RAW = ("iris", "digits", "optical")  # columns of one unit; the others are stand
 BUDGETS = (10, 25, 50, 100, 200)
 N_SEEDS = 5
 
+# Strategies whose answers also go to a clusterer that learns a metric.
+WITH_METRIC = ("ExploreConsolidate", "MinMax", "PointUncertainty")
+
 # Mean area over the ten sets of existing packages (and of k-means), for orientation.
 ELSEWHERE = {
     "elsewhere: explore-consolidate + PCKMeans": 0.573,
     "elsewhere: min-max + PCKMeans": 0.577,
     "elsewhere: NPU + PCKMeans": 0.579,
+    "elsewhere: explore-consolidate + MPCKMeans": 0.557,
+    "elsewhere: min-max + MPCKMeans": 0.557,
+    "elsewhere: NPU + MPCKMeans": 0.561,
     "elsewhere: COBRAS": 0.557,
     "elsewhere: k-means without questions": 0.536,
 }
@@ -87,6 +93,8 @@ def contenders() -> dict[str, Contender]:
         if is_strategy(value):
             found[name] = natural(name, value)
     found["Explore"] = Contender(lambda: clew.active.ExploreConsolidate(consolidate=False))
+    for name in WITH_METRIC:
+        found[f"{name} + MPCKMeans"] = Contender(getattr(clew.active, name), clew.MPCKMeans)
     return found
 
 

@@ -21,7 +21,16 @@ from benchmarks._harness import Report, in_fresh_process, judged
 
 N_COLUMNS, N_CLUSTERS = 16, 10
 FEW, MANY = 5, 45
-BARS = {"PCKMeans": 1.3, "ConstrainedKMeans": 1.3, "COPKMeans": 3.0, "SeededKMeans": None}
+BARS = {
+    "PCKMeans": 1.3,
+    "ConstrainedKMeans": 1.3,
+    "COPKMeans": 3.0,
+    "SeededKMeans": None,
+    "CVQE": None,
+    "LCVQE": None,
+    "MPCKMeans": 5.0,
+    "HMRFKMeans": None,
+}
 
 Runs = dict[str, list[list[float]]]  # clock -> [seconds of few rounds, seconds of many], one per repetition
 

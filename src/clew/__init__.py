@@ -13,14 +13,28 @@ from clew._version import __version__
 if TYPE_CHECKING:
     from clew._registry import load
     from clew.constraints import Constraints
-    from clew.partitional import ConstrainedKMeans, COPKMeans, IGKMeans, PCKMeans, SeededKMeans
+    from clew.partitional import (
+        CVQE,
+        LCVQE,
+        ConstrainedKMeans,
+        COPKMeans,
+        HMRFKMeans,
+        IGKMeans,
+        MPCKMeans,
+        PCKMeans,
+        SeededKMeans,
+    )
     from clew.session import Session
 
 _HOMES = {
     "COPKMeans": "partitional",
+    "CVQE": "partitional",
     "ConstrainedKMeans": "partitional",
     "Constraints": "constraints",
+    "HMRFKMeans": "partitional",
     "IGKMeans": "partitional",
+    "LCVQE": "partitional",
+    "MPCKMeans": "partitional",
     "PCKMeans": "partitional",
     "SeededKMeans": "partitional",
     "Session": "session",
@@ -28,10 +42,14 @@ _HOMES = {
 }
 
 __all__ = [
+    "CVQE",
+    "LCVQE",
     "COPKMeans",
     "ConstrainedKMeans",
     "Constraints",
+    "HMRFKMeans",
     "IGKMeans",
+    "MPCKMeans",
     "PCKMeans",
     "SeededKMeans",
     "Session",

@@ -40,7 +40,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     _capabilities: ClassVar[Capabilities]
     _parameters: ClassVar[dict[str, Allowed]]
-    n_clusters: int
+    n_clusters: int | str
     random_state: Any
     labels_: npt.NDArray[Any]
 
@@ -81,7 +81,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         check_parameters(self, self._parameters)
         X = check_rows(self, X, reset=True, accept_sparse=self._capabilities.sparse)
         n_samples = X.shape[0]
-        if self.n_clusters > n_samples:
+        if not isinstance(self.n_clusters, str) and self.n_clusters > n_samples:
             raise DataError(f"n_clusters={self.n_clusters}, but X has n_samples={n_samples} rows. Lower n_clusters.")
         known = self._usable(Constraints.of(constraints, n_samples=n_samples))
         weights = check_weights(sample_weight, n_samples)

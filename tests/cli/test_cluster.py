@@ -40,6 +40,12 @@ def test_summary_tells_sizes_pairs_and_file(clew, blobs):
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
+def test_the_number_of_clusters_may_be_found(clew, blobs):
+    told = json.loads(clew("cluster", "data.csv", "--id", "name", "-k", "auto", "--json").stdout)
+    assert len(told["clusters"]) == 3
+    assert told["rows"] == 12
+
+
 def test_without_ids_rows_are_numbered(clew, blobs):
     (blobs / "answers.csv").write_text("id_1,id_2,answer\n0,1,must\n0,4,cannot\n")
     result = clew("cluster", "data.csv", "--columns", "x,y", "-k", 3, "-c", "answers.csv", "-o", "out.csv", "-q")
@@ -284,7 +290,9 @@ BAD_COMMANDS = [
     ("cluster data.csv -k 3 --id nam", 'Did you mean "name"?'),
     ("cluster data.csv --id x -k 3 --columns y", 'names two rows "0"'),
     ("cluster data.csv --id name", "pck-means needs the number of clusters: add -k"),
-    ("cluster data.csv --id name -k 0", "n_clusters=0 in PCKMeans: expected an integer >= 1"),
+    ("cluster data.csv --id name -k 0", "n_clusters=0 in PCKMeans: expected 'auto' or an integer >= 1"),
+    ("cluster data.csv --id name -k many", "n_clusters='many' in PCKMeans: expected 'auto' or an integer >= 1"),
+    ("cluster data.csv --id name -k auto -m copk-means", "n_clusters='auto' in COPKMeans: expected an integer >= 1"),
     ("cluster data.csv --id name -k 13", "n_clusters=13, but X has n_samples=12 rows"),
     ("cluster data.csv --id name -k 3 -m pck-mean", "Did you mean pck-means?"),
     ("cluster data.csv --id name -k 3 --penalti 2", "Did you mean --penalty?"),

@@ -120,5 +120,5 @@ def build(scenario, estimator, seed) -> Case:
     rng = np.random.default_rng([seed, SCENARIOS.index(scenario)])
     X, hidden = _DATA[data](rng, estimator.n_clusters)
     # On a line, directions are two: for angles all rows of one side are equal.
-    generic = data in _GENERIC and not (X.shape[1] == 1 and getattr(estimator, "metric", None) == "cosine")
+    generic = data in _GENERIC and not (X.shape[1] == 1 and getattr(estimator, "_geometry", None) == "cosine")
     return Case(X, _KNOWLEDGE[kind](rng, hidden), hidden, generic)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clew import ConstrainedKMeans, Constraints, COPKMeans, PCKMeans, SeededKMeans
+from clew import CVQE, LCVQE, ConstrainedKMeans, Constraints, COPKMeans, PCKMeans, SeededKMeans
 from clew.evaluation import same_partition
 from tests.helpers import benchmark_data, random_knowledge
 from tests.reference.assign import broken, components, given_pairs
@@ -109,6 +109,42 @@ def test_algorithm_7_satisfies_every_published_consistent_set(name, file):
         labels = model.labels_
         assert (labels[must[:, 0]] == labels[must[:, 1]]).all()
         assert (labels[cannot[:, 0]] != labels[cannot[:, 1]]).all()
+
+
+def test_section_3_2_1_cvqe_breaks_what_does_not_pay_and_both_centres_give_way():
+    """Eq. 6 and 8: a must-link over a short way holds, one across the whole line is broken and pulls."""
+    X = np.array([[0.0], [1.0], [5.0], [20.0], [21.0]])
+    init = [[1.0], [20.0]]
+    for pair, together in (((1, 2), True), ((2, 3), True), ((0, 4), False)):
+        model = CVQE(2, init=init, tol=0).fit(X, constraints={"must_link": [pair]})
+        assert (model.labels_[pair[0]] == model.labels_[pair[1]]) == together
+    low, high = model.cluster_centers_.ravel()
+    assert [low, high] == pytest.approx([(6 + high) / 4, (41 + low) / 3])
+
+
+def test_equations_12_and_13_a_pair_that_shares_no_row_holds_in_lcvqe(seed):
+    """Apart costs s + s' + (L + L') / 2, together s + L' or L + s': the cheaper of these is never dearer."""
+    rng = np.random.default_rng(seed)
+    for turn in range(30):
+        X = rng.normal(size=(12, 2))
+        known = {"must_link": [(0, 1), (2, 3)], "cannot_link": [(4, 5), (6, 7)]}
+        model = LCVQE(3, random_state=turn).fit(X, constraints=known)
+        assert len(model.violated_must_link_) + len(model.violated_cannot_link_) == 0
+
+
+def test_equation_14_half_of_the_other_row_is_added_for_a_broken_must_link():
+    """Row 2 belongs with both sides, which differ: one of its must-links must break."""
+    X = np.array([[0.0], [2.0], [14.0], [30.0], [32.0]])
+    known = {"must_link": [(0, 2), (2, 4)], "cannot_link": [(0, 4)]}
+    model = LCVQE(2, init=[[1.0], [31.0]], tol=0).fit(X, constraints=known)
+    assert model.labels_.tolist() == [0, 0, 0, 1, 1]
+    assert model.cluster_centers_.ravel() == pytest.approx([(16 + 32 / 2) / 3.5, (62 + 14 / 2) / 2.5])
+
+
+def test_equation_13_of_two_cannot_linked_rows_near_one_centre_the_farther_goes_to_its_next():
+    X = np.array([[0.0], [1.0], [4.0], [10.0], [11.0]])
+    model = LCVQE(2, init=[[1.0], [10.5]]).fit(X, constraints={"cannot_link": [(1, 2)]})
+    assert same_partition(model.labels_, [0, 0, 1, 1, 1])
 
 
 @pytest.mark.benchmark_data

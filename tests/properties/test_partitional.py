@@ -67,7 +67,7 @@ def outcome(model, X, known):
 @settings(max_examples=60)
 def test_a_fit_ends_well_or_says_why_not(cls, problem, seed, metric):
     X, n_clusters, known, _ = problem
-    options = {"metric": metric} if "metric" in cls._parameters else {}
+    options = {"metric": metric} if "metric" in cls._parameters and cls._parameters["metric"].accepts(metric) else {}
     found = outcome(cls(n_clusters, n_init=2, random_state=seed, **options), X, known)
     if isinstance(found, ContradictoryConstraintsError):
         assert cls._capabilities.must_link == "hard"
@@ -80,7 +80,9 @@ def test_a_fit_ends_well_or_says_why_not(cls, problem, seed, metric):
         assert found.cluster_sizes_.sum() == len(X)
         assert np.isfinite(found.cluster_centers_).all()
         assert np.isfinite(found.objective_history_).all()
-        assert (np.diff(found.objective_history_) <= 1e-9 * (1 + (X**2).sum())).all()
+        if cls._capabilities.monotone:
+            history = found.objective_history_
+            assert (np.diff(history) <= 1e-9 * (1 + (X**2).sum() + np.abs(history).max())).all()
         assert found.inertia_ >= 0
         assert 1 <= found.n_iter_ <= 300
 
@@ -155,7 +157,9 @@ def test_the_unit_of_the_data_does_not_matter(cls, problem, seed, scale):
     labels, objective = expected.labels_.copy(), expected.objective_
     scaled = model.fit(X * scale, constraints=known)
     assert (scaled.labels_ == labels).all()
-    unit = scale**2 if model.metric == "euclidean" else 1.0
+    if model._learns_metric:
+        return  # the objective follows by determinants
+    unit = scale**2 if model._geometry == "euclidean" else 1.0
     assert scaled.objective_ == pytest.approx(objective * unit, abs=1e-12 * unit)
 
 

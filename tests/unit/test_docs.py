@@ -165,6 +165,14 @@ def test_table_of_methods_agrees_with_the_registry():
     }
 
 
+def test_gallery_shows_every_method():
+    page = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    for name, cls in by_method_name().items():
+        picture = f"images/gallery/{name}.png"
+        assert f"![{cls.__name__} without and with constraints]({picture})" in page
+        assert (DOCS / picture).read_bytes().startswith(b"\x89PNG")
+
+
 def test_every_key_of_a_paper_in_the_source_is_in_the_references():
     keys = re.findall(r"^@\w+\{(\w+),", (DOCS / "references.bib").read_text(encoding="utf-8"), re.MULTILINE)
     used = {

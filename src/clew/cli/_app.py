@@ -91,7 +91,8 @@ def cluster(
         ),
     ],
     n_clusters: Annotated[
-        int | None, typer.Option("-k", "--n-clusters", help="Number of clusters.", show_default=False)
+        str | None,
+        typer.Option("-k", "--n-clusters", help='Number of clusters, or "auto" for some methods.', show_default=False),
     ] = None,
     constraints: Annotated[
         Path | None,

@@ -17,7 +17,7 @@ from rich.console import Console
 from clew import Constraints
 from clew.cli import _exits, _render
 from clew.cli._methods import find_method
-from clew.cli._parameters import signature_of, split_arguments
+from clew.cli._parameters import parse_value, signature_of, split_arguments
 from clew.cli._progress import progress
 from clew.datasets import Table, as_table, check_writable, encode, scaled, write_table
 from clew.datasets._columns import is_id_name
@@ -38,7 +38,7 @@ class Request:
     """What was asked for on the command line."""
 
     arguments: Sequence[str]
-    n_clusters: int | None
+    n_clusters: str | None
     constraints: Path | None
     method: str
     output: str | None
@@ -104,7 +104,7 @@ def _estimator(request: Request, own_flags: Iterable[str]) -> tuple[Any, Path]:
     if "n_clusters" in defaults:
         if request.n_clusters is None:
             raise ParameterError(f"{request.method} needs the number of clusters: add -k, for example -k 3.")
-        parameters["n_clusters"] = request.n_clusters
+        parameters["n_clusters"] = parse_value(request.n_clusters)
     elif request.n_clusters is not None:
         raise ParameterError(f"{request.method} finds the number of clusters itself: leave out -k.")
     return kind(**parameters), Path(words[0])

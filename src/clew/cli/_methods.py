@@ -20,7 +20,7 @@ from clew.exceptions import ParameterError
 
 # Parameters that the shell treats in its own way.
 _IN_THE_SHELL = {
-    "n_clusters": ("-k, --n-clusters", "none", "Number of clusters; always to be given."),
+    "n_clusters": ("-k, --n-clusters", "none", "Number of clusters (auto: found, by some); always given."),
     "random_state": ("--random-state", "0", "The seed; fixed, so that a command repeats itself."),
 }
 

@@ -20,7 +20,7 @@ def assign_nearest(
 
     Reads `X` (with no columns, sums are left to the caller), `scores`, `offsets`, `weights` (empty: all 1) and
     `free`; writes `labels` of free rows; adds to `sums`, `masses` (weight per cluster) and `totals` (0: weighted
-    score, 1: labels changed). Ties go to the lowest cluster.
+    score, 1: labels changed, of rows that weigh something). Ties go to the lowest cluster.
     """
     row: cython.Py_ssize_t
     cluster: cython.Py_ssize_t
@@ -47,7 +47,8 @@ def assign_nearest(
                     best = cluster
             if labels[row] != best:
                 labels[row] = best
-                changed += 1.0
+                if not weighted or weights[row] > 0:
+                    changed += 1.0
             if weighted:
                 weight = weights[row]
                 cost += weight * lowest

@@ -13,7 +13,7 @@ from clew._base import Capabilities
 from clew._validation import Allowed, number
 from clew.constraints import Closure, Constraints
 from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
-from clew.partitional._lloyd import FloatArray, Labels, Problem, Solution, Units, lloyd
+from clew.partitional._lloyd import FloatArray, Labels, Policy, Problem, Solution, Units, lloyd
 from clew.partitional._seeding import Start
 from clew.partitional._ties import TiedAssignment, Ties, component_units
 
@@ -163,7 +163,7 @@ def constrained_kmeans(problem: Problem, closed: Closure, start: Start, *, max_i
     )
 
 
-class _Blocks:
+class _Blocks(Policy):
     """Blocks that heed nobody; some are pinned to the cluster they seeded."""
 
     def __init__(self, seeds: np.ndarray[Any, Any], n_clusters: int) -> None:

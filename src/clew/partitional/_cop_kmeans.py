@@ -14,7 +14,7 @@ from clew._validation import Allowed, integer, number
 from clew.constraints import Closure, Constraints, proof_sentence, unknown_sentence
 from clew.exceptions import InfeasibleConstraintsError, WorkLimitError
 from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
-from clew.partitional._lloyd import FloatArray, IntArray, Labels, Problem, Solution, Units, lloyd
+from clew.partitional._lloyd import FloatArray, IntArray, Labels, Policy, Problem, Solution, Units, lloyd
 from clew.partitional._seeding import Start
 from clew.partitional._ties import TiedAssignment, component_units, hard_ties
 from clew.solvers.coloring import WORK_LIMIT, color
@@ -206,7 +206,7 @@ def hard_policy(
     ), units
 
 
-class HardPolicy:
+class HardPolicy(Policy):
     """Every block goes to the cheapest cluster that holds nobody it must differ from."""
 
     def __init__(

@@ -13,16 +13,11 @@ from scipy import sparse
 from clew._base import Capabilities
 from clew._validation import Allowed, number
 from clew.constraints import Closure, Constraints
-from clew.constraints._arrays import group_columns
-from clew.exceptions import ConstraintError
 from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
-from clew.partitional._lloyd import FloatArray, IntArray, Labels, Problem, Solution, Units, lloyd
+from clew.partitional._lloyd import FloatArray, IntArray, Labels, Policy, Problem, Solution, Units, lloyd
+from clew.partitional._pairs import given_pairs
 from clew.partitional._seeding import Start
-from clew.partitional._ties import TiedAssignment, Ties, _once
-from clew.solvers.coloring import running
-
-# Every pair has its own price, so groups and classes are written out; 2,000 labelled rows are just below this limit.
-_MOST_PAIRS = 2_000_000
+from clew.partitional._ties import TiedAssignment, Ties
 
 
 class IGKMeans(KMeansFamily):
@@ -179,7 +174,7 @@ def ig_kmeans(
     return lloyd(problem, units, policy, start.centers, max_iter=max_iter, tol=tol, unit=rho)
 
 
-class _PricedRows:
+class _PricedRows(Policy):
     """Each row goes to the cluster where its distance plus the price of what it breaks is lowest."""
 
     def __init__(self, state: TiedAssignment, rng: np.random.Generator) -> None:
@@ -217,51 +212,3 @@ def _cosines(problem: Problem, pairs: IntArray) -> FloatArray:
             inner = np.einsum("ij,ij->i", first, second, dtype=np.float64)
         found[start : start + block] = inner
     return found.clip(-1, 1)
-
-
-def given_pairs(constraints: Constraints) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
-    """Must-links and cannot-links with their confidences, each pair once; groups and classes are written out."""
-    must, cannot = [constraints.must_link], [constraints.cannot_link]
-    known = constraints.labels
-    columns = [
-        (must, group_columns(constraints.must_groups)),
-        (cannot, group_columns(constraints.cannot_groups)),
-        (must, [] if known is None else [known]),
-    ]
-    _refuse_too_many([column for _, some in columns for column in some], known)
-    for kind, some in columns:
-        kind += [_pairs_within(column) for column in some]
-    if known is not None:
-        every = _pairs_within(np.minimum(known, 0))
-        cannot.append(every[known[every[:, 0]] != known[every[:, 1]]])
-    return (
-        *_once(np.concatenate(must), _sure(constraints.must_link_confidence, must)),
-        *_once(np.concatenate(cannot), _sure(constraints.cannot_link_confidence, cannot)),
-    )
-
-
-def _sure(confidence: FloatArray, parts: list[IntArray]) -> FloatArray:
-    """Confidences of the given pairs, then 1 for what groups and classes state."""
-    return np.concatenate([confidence, np.ones(sum(map(len, parts[1:])))])
-
-
-def _refuse_too_many(columns: list[IntArray], known: IntArray | None) -> None:
-    sizes = [np.unique(column[column >= 0], return_counts=True)[1] for column in columns]
-    if known is not None:
-        sizes.append(np.array([np.count_nonzero(known >= 0)]))
-    count = sum(int((size * (size - 1) // 2).sum()) for size in sizes)
-    if count > _MOST_PAIRS:
-        raise ConstraintError(
-            f"Groups and classes state {count} pairs, more than the {_MOST_PAIRS} that IGKMeans prices one by one. "
-            "Pass some of them as pairs, or use PCKMeans, which counts them."
-        )
-
-
-def _pairs_within(column: IntArray) -> IntArray:
-    """All pairs of rows that share a group; -1 is none."""
-    rows = np.flatnonzero(column >= 0)
-    rows = rows[np.argsort(column[rows], kind="stable")]
-    sizes = np.unique(column[rows], return_counts=True)[1]
-    later = np.repeat(sizes, sizes) - 1 - running(sizes)
-    first = np.repeat(np.arange(len(rows)), later)
-    return np.column_stack([rows[first], rows[first + 1 + running(later)]])

@@ -12,9 +12,9 @@ import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,9 +34,11 @@ _BLOCK_ENTRIES, _MOST_BLOCK_ROWS, _LEAST_BLOCK_ROWS = 65_536, 4096, 64
 # Sums are kept per chunk and added up in order, so that results do not depend on the number of threads.
 _CHUNK_ROWS, _MOST_CHUNKS = 32_768, 16
 # Units of weight 0 cost next to nothing anywhere, but still prefer the nearest centre.
-_NO_WEIGHT = 1e-200
+NO_WEIGHT = 1e-200
 # Progress below this share of the data's total scatter is rounding.
 _ROUNDING = 4 * np.finfo(np.float64).eps
+# Where the objective may rise, rounds end after so many without a new lowest one: they circle, or no longer gain.
+_PATIENCE = 20
 
 _logger = logging.getLogger(__name__)
 
@@ -75,9 +77,7 @@ class Problem:
     @cached_property
     def square_norms(self) -> FloatArray:
         """Squared length of each row."""
-        if sparse.issparse(self.X):
-            return np.asarray(self.X.multiply(self.X).sum(axis=1), dtype=np.float64).ravel()
-        return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
+        return square_norms(self.X)
 
     @cached_property
     def constant(self) -> float:
@@ -105,13 +105,35 @@ class Problem:
             return float(np.mean(self.variances))
         return float(self.square_norms.sum() / self.X.size)  # the mean is 0
 
-    def scoring(self, centers: FloatArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Directions D and offsets o such that row x scores ``x D + o`` with each centre; lowest is nearest."""
+    def scoring(self, centers: FloatArray) -> Scoring:
+        """How rows score with each centre; lowest is nearest."""
         if self.metric == "cosine":
             directions, offsets = -centers.T, np.ones(len(centers))
         else:
             directions, offsets = -2 * centers.T, np.einsum("ij,ij->i", centers, centers)
-        return np.ascontiguousarray(directions, dtype=self.X.dtype), offsets.astype(self.X.dtype)
+        return Scoring(np.ascontiguousarray(directions, dtype=self.X.dtype), offsets.astype(self.X.dtype))
+
+    def left_out(self, points: Any) -> FloatArray:
+        """What the scores of rows leave out, the same for every centre: squared lengths, or nothing for cosines."""
+        return np.zeros(points.shape[0]) if self.metric == "cosine" else square_norms(points)
+
+    def surplus(self, labels: Labels) -> float:
+        """What the objective holds beyond inertia and the prices of pairs."""
+        return 0.0
+
+    def reordered(self, places: IntArray) -> Problem:
+        """The same for clusters that changed places: cluster h is now at `places[h]`."""
+        return self
+
+    def own_costs(self, rows: Any, centers: FloatArray, labels: Labels) -> FloatArray:
+        """Cost of a block of rows with the centres of their clusters."""
+        if sparse.issparse(rows):  # all centres: writing out the own centre of each row would take more
+            scoring = self.scoring(centers)
+            scores = np.asarray(scoring(rows), dtype=np.float64) + scoring.offsets
+            return np.maximum(scores[np.arange(len(labels)), labels] + self.left_out(rows), 0)
+        if self.metric == "cosine":
+            return np.maximum(1 - np.einsum("ij,ij->i", rows, centers[labels]), 0)
+        return np.asarray(((rows - centers[labels]) ** 2).sum(axis=1))
 
     def means(self, sums: FloatArray, masses: FloatArray, centers: FloatArray) -> FloatArray:
         """New centres: means (scaled to length one for cosines); a cluster without weight keeps its centre."""
@@ -119,6 +141,10 @@ class Problem:
         new = centers.copy()
         new[filled] = sums[filled] / masses[filled, None]
         return unit_rows(new) if self.metric == "cosine" else new
+
+    def placed(self, centers: npt.NDArray[Any]) -> FloatArray:
+        """Centres in the units of the data as given, as the rounds see them."""
+        return centers - self.shift
 
     def restored(self, centers: FloatArray) -> npt.NDArray[Any]:
         """Centres in the units of the data as given."""
@@ -140,6 +166,29 @@ class Problem:
             blocks = zip([start, *ends[:-1]], ends, strict=True)
             chunks.append([(begin, end, _row_slice(self.X, begin, end)) for begin, end in blocks])
         return chunks
+
+    def chunks_with(self, free: npt.NDArray[np.uint8]) -> list[list[tuple[int, int, Any]]]:
+        """The blocks that hold a free row."""
+        chunks = [[block for block in chunk if free[block[0] : block[1]].any()] for chunk in self.chunks]
+        return [chunk for chunk in chunks if chunk]
+
+
+class Scoring:
+    """Scores of rows with some centres: ``rows @ directions``, to which `offsets` are to be added."""
+
+    def __init__(self, directions: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> None:
+        self.directions, self.offsets = directions, offsets
+
+    def __call__(self, rows: Any, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
+        """Score a block of rows; dense ones into `out`, if it is given."""
+        return rows @ self.directions if sparse.issparse(rows) else np.dot(rows, self.directions, out=out)
+
+
+def square_norms(X: Any) -> FloatArray:
+    """Squared length of each row."""
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
 def unit_rows(X: Any) -> Any:
@@ -195,15 +244,21 @@ class Units:
 
     def costs(self, problem: Problem, centers: FloatArray, order: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
         """Weighted scores of units with every centre, in blocks, in the given order."""
-        directions, offsets = problem.scoring(centers)
+        scoring = problem.scoring(centers)
         block = max(_LEAST_BLOCK_ROWS, _BLOCK_ENTRIES // max(len(centers), 1))
         for start in range(0, len(order), block):
             chosen = order[start : start + block]
-            scores = (self.points[chosen] @ directions).astype(np.float64, copy=False)
-            scores += offsets
+            scores = scoring(self.points[chosen]).astype(np.float64, copy=False)
+            scores += scoring.offsets
             if not self.alike:
-                scores *= np.maximum(self.weights[chosen, None], _NO_WEIGHT)
+                scores *= np.maximum(self.weights[chosen, None], NO_WEIGHT)
             yield chosen, scores
+
+    def distances(self, problem: Problem, centers: FloatArray, constants: FloatArray) -> FloatArray:
+        """Cost of a row at each unit's place with every centre, weights left out; `constants`: `Problem.left_out`."""
+        scoring = problem.scoring(centers)
+        costs = np.asarray(scoring(self.points), dtype=np.float64) + scoring.offsets + constants[:, None]
+        return np.maximum(costs, 0)
 
     def cost(self, problem: Problem, centers: FloatArray, labels: Labels) -> float:
         """Weighted score of a labelling."""
@@ -211,16 +266,27 @@ class Units:
         return sum(float(scores[np.arange(len(chosen)), labels[chosen]].sum()) for chosen, scores in blocks)
 
 
-class Policy(Protocol):
-    """How units are assigned."""
+class Policy:
+    """How units are assigned, and what they do to the centres."""
+
+    monotone: ClassVar[bool] = True  # whether rounds never raise the objective
 
     def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
         """Write the units' labels (-1 before the first round); return their weighted score and the price of ties."""
+        raise NotImplementedError  # pragma: no cover
+
+    def pull(self, units: Units, centers: FloatArray, labels: Labels, sums: FloatArray, masses: FloatArray) -> None:
+        """Add to the sums and masses that make the new centres what broken pairs pull towards."""
+
+    def learn(self, problem: Problem, centers: FloatArray, labels: Labels) -> tuple[Problem, FloatArray]:
+        """The problem and the centres for the next round, after all rows have `labels` and the clusters new centres."""
+        return problem, centers
 
 
 class Solution(NamedTuple):
     """Where the rounds ended."""
 
+    problem: Problem  # as the last round saw it
     labels: Labels
     centers: FloatArray
     price: float
@@ -250,6 +316,17 @@ class _Tally:
         self.totals += other.totals
 
 
+class _Lowest(NamedTuple):
+    """The state with the lowest objective so far."""
+
+    objective: float
+    n_rounds: int
+    problem: Problem
+    labels: Labels
+    centers: FloatArray
+    price: float
+
+
 def lloyd(
     problem: Problem,
     units: Units | None,
@@ -272,13 +349,13 @@ def lloyd(
     chunks = problem.chunks
     if units is not None:
         free[units.rows] = 0
-        chunks = [[block for block in chunk if free[block[0] : block[1]].any()] for chunk in chunks]
-        chunks = [chunk for chunk in chunks if chunk]
+        chunks = problem.chunks_with(free)
     unit_labels = np.full(0 if units is None else len(units), -1, dtype=np.int32)
     history: list[float] = []
     n_clusters = len(centers)
     limit = tol * problem.variance
     shift, n_iter, strict, moved_little = np.inf, 0, False, False
+    lowest: _Lowest | None = None
     with _one_blas_thread(problem.n_jobs), _pool(problem.n_jobs) as run:
         while True:
             tally = _assign_free(problem, chunks, centers, free, labels, run)
@@ -288,7 +365,7 @@ def lloyd(
                 score, price = policy.assign(problem, units, centers, unit_labels)
                 tally.totals[0] += score
                 changed += np.count_nonzero(before != unit_labels)
-                _add_units(tally, units, n_clusters, unit_labels)
+                add_points(units.points, units.weights, unit_labels, tally.sums, tally.masses)
                 labels[units.rows] = unit_labels[units.unit_of]
             inertia = problem.constant + tally.totals[0]
             history.append(unit * (inertia + price))
@@ -296,23 +373,42 @@ def lloyd(
                 "round %d: objective %g", n_iter + 1, history[-1],
                 extra={"round": n_iter + 1, "objective": history[-1], "max_iter": max_iter},
             )  # fmt: skip
-            strict = changed == 0
+            # Centres that pull at one another move on after the last row.
+            settled = policy is None or policy.monotone or shift <= max(limit, _ROUNDING * problem.variance)
+            strict = changed == 0 and settled
             # Centres that differ by rounding alone may swap rows for ever: no progress is an end, too.
-            moved_little = moved_little or _stalled(history, unit * problem.scale)
+            if policy is None or policy.monotone:
+                moved_little = moved_little or _stalled(history, unit * problem.scale)
+            elif lowest is None or history[-1] < lowest.objective - _ROUNDING * unit * problem.scale:
+                lowest = _Lowest(history[-1], len(history), problem, labels.copy(), centers, price)
+            elif not strict and len(history) >= lowest.n_rounds + _PATIENCE:
+                _, n_iter, problem, labels, centers, price = lowest
+                del history[n_iter:]
+                moved_little = True
+                break
             if strict or moved_little or n_iter == max_iter:
                 # As in scikit-learn, the round that confirms counts, unless the centres had stopped before it.
                 n_iter = min(n_iter + (strict and shift > limit), max_iter)
                 break
+            if units is not None and policy is not None:
+                policy.pull(units, centers, unit_labels, tally.sums, tally.masses)
             new = problem.means(tally.sums, tally.masses, centers)
             if (tally.masses == 0).any() and n_clusters > 1:
                 _restart_empty(problem, new, tally.masses == 0, labels)
             shift = float(((new - centers) ** 2).sum())
             centers = new
             n_iter += 1
+            if policy is not None:
+                before_learning = problem
+                problem, centers = policy.learn(problem, centers, labels)
+                if problem.X is not before_learning.X:
+                    chunks = problem.chunks_with(free)
+                    units = None if units is None else replace(units, points=problem.X[units.rows])
             # Tied rows may move on between centres that stand still, so a shift of 0 is no end yet.
             moved_little = 0 < shift <= limit
     scale = problem.variance or 1.0
     return Solution(
+        problem,
         labels,
         centers,
         price,
@@ -364,7 +460,7 @@ def _assign_free(
     labels: Labels,
     run: Callable[..., Any],
 ) -> _Tally:
-    directions, offsets = problem.scoring(centers)
+    scoring = problem.scoring(centers)
     n_clusters, n_columns = centers.shape
     no_rows = np.empty((0, 0), dtype=problem.X.dtype)
 
@@ -373,10 +469,10 @@ def _assign_free(
         scores = np.empty((max(stop - start for start, stop, _ in blocks), n_clusters), dtype=problem.X.dtype)
         for start, stop, rows in blocks:
             is_sparse = sparse.issparse(rows)
-            block = rows @ directions if is_sparse else np.dot(rows, directions, out=scores[: stop - start])
+            block = scoring(rows, scores[: stop - start])
             weights = problem.weights[start:stop] if len(problem.weights) else problem.weights
             assign_nearest(
-                no_rows if is_sparse else rows, block, offsets, weights, free[start:stop], labels[start:stop],
+                no_rows if is_sparse else rows, block, scoring.offsets, weights, free[start:stop], labels[start:stop],
                 tally.sums, tally.masses, tally.totals,
             )  # fmt: skip
             if is_sparse:
@@ -392,13 +488,14 @@ def _assign_free(
     return total
 
 
-def _add_units(tally: _Tally, units: Units, n_clusters: int, labels: Labels) -> None:
-    if not sparse.issparse(units.points):
-        add_rows(units.points, units.weights, labels, tally.sums, tally.masses)
+def add_points(points: Any, weights: FloatArray, labels: Labels, sums: FloatArray, masses: FloatArray) -> None:
+    """Add rows, times their weights, to the sums and masses of their clusters."""
+    if not sparse.issparse(points):
+        add_rows(points, weights, labels, sums, masses)
         return
-    mixing = sparse.csr_matrix((units.weights, (labels, np.arange(len(units)))), shape=(n_clusters, len(units)))
-    tally.sums += (mixing @ units.points).toarray()
-    tally.masses += np.bincount(labels, weights=units.weights, minlength=n_clusters)
+    mixing = sparse.csr_matrix((weights, (labels, np.arange(len(weights)))), shape=(len(masses), len(weights)))
+    sums += (mixing @ points).toarray()
+    masses += np.bincount(labels, weights=weights, minlength=len(masses))
 
 
 def _restart_empty(problem: Problem, centers: FloatArray, empty: npt.NDArray[np.bool_], labels: Labels) -> None:
@@ -418,17 +515,6 @@ def row_costs(problem: Problem, centers: FloatArray, labels: Labels) -> FloatArr
     """Squared distance (or one minus cosine) of each row to the centre of its cluster."""
     costs = np.empty(problem.n_rows)
     for start, stop, rows in (block for chunk in problem.chunks for block in chunk):
-        own = centers[labels[start:stop]]
-        if sparse.issparse(rows):
-            inner = np.asarray(rows.multiply(own).sum(axis=1)).ravel()
-        elif problem.metric == "cosine":
-            inner = np.einsum("ij,ij->i", rows, own)
-        else:
-            costs[start:stop] = ((rows - own) ** 2).sum(axis=1)
-            continue
-        if problem.metric == "cosine":
-            costs[start:stop] = np.maximum(1 - inner, 0)
-        else:
-            norms = problem.square_norms[start:stop]
-            costs[start:stop] = np.maximum(norms - 2 * inner + np.einsum("ij,ij->i", own, own), 0)
+        here = labels[start:stop]
+        costs[start:stop] = problem.own_costs(rows, centers, here)
     return costs

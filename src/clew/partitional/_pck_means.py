@@ -5,18 +5,20 @@ Basu, Banerjee and Mooney 2004 (`basu2004`), Eq. 2.1 and Figure 1; survey sectio
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from clew._base import Capabilities
-from clew._validation import BOOLEAN, Allowed, number, words
+from clew._validation import BOOLEAN, Allowed, as_generator, check_parameters, check_weights, integer, number, words
 from clew.constraints import Closure, Constraints
 from clew.exceptions import InfeasibleConstraintsError, WorkLimitError
 from clew.partitional._cop_kmeans import hard_policy
 from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
-from clew.partitional._lloyd import FloatArray, IntArray, Labels, Problem, Solution, Units, lloyd
-from clew.partitional._seeding import Start
+from clew.partitional._lloyd import FloatArray, IntArray, Labels, Policy, Problem, Solution, Units, lloyd, row_costs
+from clew.partitional._seeding import Start, initial_centers
+from clew.partitional._stream import know_anchors, with_anchors
 from clew.partitional._ties import TiedAssignment, component_units, priced_ties
 from clew.solvers.coloring import compress
 
@@ -32,7 +34,8 @@ class PCKMeans(KMeansFamily):
 
     Parameters
     ----------
-    n_clusters : int, default=8
+    n_clusters : int or "auto", default=8
+        "auto", for Euclidean distances, tries growing numbers and keeps the one with the lowest criterion below.
     init : {"neighbourhoods", "k-means++"} or array of shape (n_clusters, n_features), default="neighbourhoods"
         Where centres start. Neighbourhoods are the known classes and the components of must-linked rows, the largest
         first; then a row that is cannot-linked to all of them, if there is one; the leftover as `leftover` says.
@@ -68,6 +71,10 @@ class PCKMeans(KMeansFamily):
     cluster_sizes_ : ndarray of shape (n_clusters,)
     inertia_ : float
         Weighted sum of the rows' squared distances (or one minus cosine) to their centres.
+    cluster_weights_ : ndarray of shape (n_clusters,)
+        Weight of the rows each cluster has seen, over all batches.
+    n_clusters_ : int
+        The number of clusters, given or found.
     penalty_ : float
         The price used.
     objective_ : float
@@ -90,6 +97,11 @@ class PCKMeans(KMeansFamily):
     component and cluster, never expanded. A pair that is not certain is priced alone and entails nothing; a given
     cannot-link inside a component contradicts it and is priced alone too (a group or class that does: one pair per row,
     as `violated_cannot_link_` lists it). Two group columns that keep the same rows apart are two statements.
+
+    ``n_clusters="auto"`` minimises, over k from the number of known classes up to the root of n, the Bayesian criterion
+    of Gaussians of one unknown spread, prices included:
+    :math:`n d \log (J / n d) - 2 \sum_h n_h \log (n_h / n) + k (d + 1) \log n`; it stops after five numbers without a
+    lower one. For cosines there is no such likelihood, and a number must be given.
 
     J never rises; the result is a local optimum in which no row, and no component that is together, can move to a
     cheaper cluster.
@@ -120,15 +132,17 @@ class PCKMeans(KMeansFamily):
         predicts=True,
         monotone=True,
     )
+    cluster_weights_: FloatArray
     _parameters: ClassVar[dict[str, Allowed]] = {
         **COMMON_PARAMETERS,
+        "n_clusters": words("auto") | integer(1),
         "penalty": words("auto") | number(0),
         "entailed": BOOLEAN,
     }
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         *,
         init: Any = "neighbourhoods",
         leftover: str = "k-means++",
@@ -160,6 +174,10 @@ class PCKMeans(KMeansFamily):
             cls(n_clusters=3, entailed=False, metric="cosine", random_state=0),
         ]
 
+    def _keep(self, found: Solution) -> None:
+        counts = np.bincount(found.labels, weights=found.problem.row_weights, minlength=len(found.centers))
+        self.cluster_weights_ = counts.astype(np.float64)
+
     def _restarts_anew(self) -> bool:
         return self.penalty != 0
 
@@ -183,6 +201,58 @@ class PCKMeans(KMeansFamily):
             tol=self.tol,
         )
 
+    def partial_fit(self, X: Any, y: Any = None, *, constraints: Any = None, sample_weight: Any = None) -> Self:
+        """Go on with another batch of rows: the clusters keep their numbers, and the weight of what they have seen.
+
+        The first batch is a `fit`. In later ones the rows of earlier batches stand, for each cluster, as one row at its
+        centre with their weight, so that a centre stays the mean of all its rows. Constraints are about the rows of the
+        batch; a label ties a row to the cluster of that number, and so to rows of earlier batches. `labels_` and what
+        is violated are of this batch; earlier rows are not looked at again.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        constraints : Constraints, labels, dict, frame, sparse matrix, path or None
+            About these rows; labels name clusters in `cluster_labels_`.
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        if not hasattr(self, "cluster_centers_"):
+            return self.fit(X, constraints=constraints, sample_weight=sample_weight)
+        before = dict(vars(self))
+        try:
+            self._go_on(X, constraints, sample_weight)
+        except BaseException:  # a failed batch leaves the estimator as it was
+            self.__dict__ = before
+            raise
+        return self
+
+    def _go_on(self, X: Any, constraints: Any, sample_weight: Any) -> None:
+        check_parameters(self, self._parameters)
+        X = self._check_new_rows(X)
+        n_rows, clusters = X.shape[0], self.cluster_labels_
+        known = self._usable(Constraints.of(constraints, n_samples=n_rows))
+        rows, weights = with_anchors(
+            X, check_weights(sample_weight, n_rows), self.cluster_centers_, self.cluster_weights_
+        )
+        problem, all_known = self._prepare(rows, weights), know_anchors(known, clusters)
+        rng = as_generator(self.random_state)
+        start = initial_centers(problem, all_known.closure(), clusters, self.cluster_centers_, self.leftover, rng)
+        found = pck_means(
+            problem, all_known, start, rng, self.penalty_,
+            entailed=self.entailed, max_iter=self.max_iter, tol=self.tol, n_anchors=len(clusters),
+        )  # fmt: skip
+        labels = found.labels[:n_rows]
+        costs = row_costs(problem, found.centers, found.labels)[:n_rows]
+        self.cluster_centers_ = problem.restored(found.centers)
+        self.cluster_weights_ = self.cluster_weights_ + np.bincount(labels, weights[:n_rows], minlength=len(clusters))
+        self.cluster_sizes_ = np.bincount(labels, minlength=len(clusters))
+        self.inertia_ = float(costs @ weights[:n_rows])
+        self.objective_ = self.inertia_ + found.price
+        self.objective_history_, self.n_iter_ = np.array(found.history), found.n_iter
+        self.labels_ = self._named(labels)
+        self.violated_must_link_, self.violated_cannot_link_ = known.violations(self.labels_)
+
 
 def mean_cost(problem: Problem) -> float:
     """What a row costs on average when the global centre is its own."""
@@ -203,17 +273,23 @@ def pck_means(
     entailed: bool,
     max_iter: int,
     tol: float,
+    n_anchors: int = 0,
 ) -> Solution:
-    """Rows that constraints name move one at a time, in seeded random order, to where they cost least."""
+    """Rows that constraints name move one at a time, in seeded random order, to where they cost least.
+
+    The last `n_anchors` rows, one for each cluster in order, stay in their clusters.
+    """
     if penalty == 0:
         return lloyd(problem, None, None, start.centers, max_iter=max_iter, tol=tol)
     rows, ties = priced_ties(constraints, penalty, entailed=entailed)
+    anchor = rows - (problem.n_rows - n_anchors)
+    ties = replace(ties, pinned=np.where(anchor >= 0, anchor, -1).astype(np.int32))
     units = Units.contract(problem, rows, np.arange(len(rows)), len(rows))
     policy = _PricedPolicy(problem, units, TiedAssignment(ties, len(start.centers)), constraints, start.seeds, rng)
     return lloyd(problem, units, policy, start.centers, max_iter=max_iter, tol=tol)
 
 
-class _PricedPolicy:
+class _PricedPolicy(Policy):
     """Each row goes to the cluster where its distance plus the price of what it breaks is lowest.
 
     After the rows, components that are together may move as a block: under a high price no row would go first.
@@ -230,7 +306,9 @@ class _PricedPolicy:
     ) -> None:
         self._state, self._constraints, self._seeds, self._rng = state, constraints, seeds, rng
         closed = constraints.closure()
-        self._blocks, _ = component_units(problem, closed, closed.sizes > 1)
+        anchored = np.zeros(closed.n_components, dtype=bool)
+        anchored[closed.component_of[units.rows[state.pinned >= 0]]] = True
+        self._blocks, _ = component_units(problem, closed, (closed.sizes > 1) & ~anchored)
         places = np.searchsorted(units.rows, self._blocks.rows)
         self._members = compress(self._blocks.unit_of, places, len(self._blocks))
 

@@ -207,8 +207,7 @@ def plus_plus(problem: Problem, known: FloatArray, n_more: int, rng: np.random.G
 
 
 def _costs(problem: Problem, centers: FloatArray) -> FloatArray:
-    directions, offsets = problem.scoring(centers)
-    costs = np.asarray(problem.X @ directions, dtype=np.float64) + offsets
-    if problem.metric != "cosine":
-        costs += problem.square_norms[:, None]
+    scoring = problem.scoring(centers)
+    costs = np.asarray(scoring(problem.X), dtype=np.float64) + scoring.offsets
+    costs += problem.left_out(problem.X)[:, None]
     return np.maximum(costs, 0)

@@ -86,6 +86,7 @@ class TiedAssignment:
 
     def __init__(self, ties: Ties, n_clusters: int) -> None:
         large = np.diff(ties.member_ptr) > n_clusters
+        self.pinned = ties.pinned
         self._ties = ties
         rest = (ties.member_ptr, ties.members, ties.group_ptr, ties.groups, np.where(large, np.cumsum(large) - 1, -1))
         profiles = (ties.profile_of, ties.profile_ptr, ties.profile_set)

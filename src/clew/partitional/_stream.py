@@ -1,0 +1,51 @@
+"""Rows that come in batches: what earlier batches left behind stands in the next one as a row per cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from clew.constraints import Constraints
+from clew.exceptions import ConstraintError
+from clew.partitional._lloyd import FloatArray, IntArray
+
+
+def with_anchors(X: Any, weights: FloatArray, centers: Any, masses: FloatArray) -> tuple[Any, FloatArray]:
+    """Rows and weights, followed by a row at each centre that weighs what its cluster has seen."""
+    weights = weights if len(weights) else np.ones(X.shape[0])
+    if sparse.issparse(X):
+        rows = sparse.csr_matrix(sparse.vstack([X, sparse.csr_matrix(centers.astype(X.dtype))]))
+    else:
+        rows = np.concatenate([X, centers.astype(X.dtype)])
+    return rows, np.concatenate([weights, masses])
+
+
+def know_anchors(known: Constraints, clusters: IntArray) -> Constraints:
+    """The same knowledge about the rows, and of each anchor its class; a class must be that of a cluster."""
+    labels = np.full(known.n_rows, -1) if known.labels is None else known.labels
+    unknown = np.setdiff1d(labels[labels >= 0], clusters)
+    if len(unknown):
+        row = int(np.flatnonzero(labels == unknown[0])[0])
+        raise ConstraintError(
+            f"labels[{row}] is {unknown[0]}, but the clusters so far are {', '.join(map(str, clusters.tolist()))}. "
+            "Name one of them, or fit anew with all rows."
+        )
+    n_more = len(clusters)
+    return Constraints(
+        known.must_link,
+        known.cannot_link,
+        must_link_confidence=known.must_link_confidence,
+        cannot_link_confidence=known.cannot_link_confidence,
+        labels=np.concatenate([labels, clusters]),
+        must_groups=_padded(known.must_groups, n_more),
+        cannot_groups=_padded(known.cannot_groups, n_more),
+        n_samples=known.n_rows + n_more,
+    )
+
+
+def _padded(groups: IntArray | None, n_more: int) -> IntArray | None:
+    if groups is None:
+        return None
+    return np.concatenate([groups, np.full((n_more, *groups.shape[1:]), -1)])
