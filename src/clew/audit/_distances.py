@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import cosine_distances, euclidean_distances
+from sklearn.metrics.pairwise import cosine_distances, euclidean_distances, paired_cosine_distances
 
 from clew._validation import check_matrix
 from clew.exceptions import DataError, ParameterError
@@ -62,6 +62,30 @@ def distance_matrix(
     return np.sum(parts, axis=0), chosen
 
 
+def pair_distances(X: Any, pairs: IntArray, metric: Any) -> FloatArray:
+    """Distance of each pair of rows; nothing is computed for the others."""
+    if not isinstance(metric, str) and not callable(metric):
+        X, metric = metric, "precomputed"
+    if metric == "precomputed":
+        return _given(X)[pairs[:, 0], pairs[:, 1]]
+    X = check_matrix(X)
+    first, second = (X[pairs[:, side]] for side in (0, 1))
+    if sparse.issparse(X):
+        first, second = first.toarray(), second.toarray()
+    if callable(metric):
+        return np.array([metric(a, b) for a, b in zip(first, second, strict=True)], dtype=np.float64)
+    if metric == "cosine":
+        return np.asarray(paired_cosine_distances(first, second), dtype=np.float64)
+    signed = first.astype(np.float64) - second
+    if metric == "mahalanobis":
+        rows = X.toarray() if sparse.issparse(X) else X
+        return np.asarray(np.sqrt(np.einsum("ij,jk,ik->i", signed, _inverse_covariance(rows), signed)))
+    difference = np.abs(signed)
+    if metric == "euclidean":
+        return np.asarray(np.sqrt((difference**2).sum(axis=1)))
+    return np.asarray(difference.sum(axis=1) if metric == "manhattan" else difference.max(axis=1))
+
+
 def _between(X: Any, chosen: npt.NDArray[Any], metric: Any) -> FloatArray:
     if metric == "euclidean":
         if sparse.issparse(X):
@@ -71,10 +95,13 @@ def _between(X: Any, chosen: npt.NDArray[Any], metric: Any) -> FloatArray:
         return np.asarray(np.maximum(cosine_distances(X, X[chosen]), 0.0), dtype=np.float64)
     rows = X.toarray() if sparse.issparse(X) else X
     if metric == "mahalanobis":
-        # Columns that say the same twice have no inverse covariance: the pseudo-inverse leaves them out.
-        inverse = np.linalg.pinv(np.atleast_2d(np.cov(rows, rowvar=False)), hermitian=True)
-        return np.asarray(cdist(rows, rows[chosen], "mahalanobis", VI=inverse))
+        return np.asarray(cdist(rows, rows[chosen], "mahalanobis", VI=_inverse_covariance(rows)))
     return np.asarray(cdist(rows, rows[chosen], metric if callable(metric) else _SCIPY_NAMES[metric]))
+
+
+def _inverse_covariance(rows: FloatArray) -> FloatArray:
+    """Columns that say the same twice have no inverse covariance: the pseudo-inverse leaves them out."""
+    return np.asarray(np.linalg.pinv(np.atleast_2d(np.cov(rows, rowvar=False)), hermitian=True))
 
 
 def _given(distances: Any) -> FloatArray:

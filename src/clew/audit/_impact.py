@@ -280,7 +280,7 @@ def impact(
     >>> found.must_link_suspect
     array([False,  True])
     >>> print(found.table()[0]["sentence"])
-    2 and 3 are said to belong together, but that costs 0.56 times what moving a typical row does: look again.
+    2 and 3 are said to belong together, but that costs 0.55 times what moving a typical row does: look again.
     """
     check_options(tolerance, max_iter)
     prepared = prepare(X, n_clusters, model, metric, as_generator(random_state))
@@ -300,7 +300,7 @@ def impact_of(model: Model, constraints: Constraints, tolerance: float = TOLERAN
     unit = model.unit
     named = named_statements(constraints, unit)
     dual = dual_ascent(
-        model.criterion(named.tied, named.anchors), model.starts, named.statements, max_iter=int(max_iter)
+        model.criterion(named.tied, named.anchors), model.centers, named.statements, max_iter=int(max_iter)
     )
     scores = _scores(constraints, named, dual, model.labels)
     return Impact(

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.optimize import linear_sum_assignment
 
 from clew._validation import check_matrix
 from clew.audit._distances import distance_matrix
@@ -17,10 +16,9 @@ from clew.exceptions import DataError, ParameterError
 from clew.partitional import SeededKMeans
 from clew.solvers.criteria import Criterion, FloatArray, IntArray, MedoidDistances, SquaredDistances
 
-# Starts share a budget of rows, as in `n_init="auto"` of the estimators: ten for small data, one from 100,000 rows on.
+# Starts of k-medoids share a budget of rows, as in `n_init="auto"` of the estimators: ten for small data, one from
+# 100,000 rows on.
 _MOST_STARTS, _ROWS_OF_ALL_STARTS = 10, 100_000
-# Different unconstrained solutions that are kept.
-_KEPT = 3
 # Alternations of one start of k-medoids.
 _ALTERNATIONS = 100
 
@@ -33,10 +31,10 @@ class Model:
     ----------
     name : {"kmeans", "kmedoids"}
     n_rows, n_clusters : int
-    starts : list of arrays
-        Centres of the best clusterings without knowledge, best first, their clusters in one order.
+    centers : ndarray
+        Of the best clustering without knowledge.
     costs : ndarray of shape (n_rows, n_clusters)
-        Cost of every row with each centre of the best one.
+        Cost of every row with each of them.
     criterion : callable
         ``criterion(tied, anchors)`` is what `dual_ascent` takes.
     """
@@ -44,7 +42,7 @@ class Model:
     name: str
     n_rows: int
     n_clusters: int
-    starts: list[npt.NDArray[Any]]
+    centers: npt.NDArray[Any]
     costs: FloatArray
     criterion: Callable[[IntArray, sparse.csr_array | None], Criterion]
 
@@ -99,19 +97,15 @@ def _rows(X: Any, n_clusters: int) -> Any:
 
 
 def _squared(X: Any, n_clusters: int, rng: np.random.Generator) -> Model:
-    found = []
-    for _ in range(_n_starts(X.shape[0])):
-        fitted = SeededKMeans(n_clusters, n_init=1, init="k-means++", max_iter=100, tol=1e-6, random_state=rng).fit(X)
-        found.append((fitted.inertia_, np.asarray(fitted.cluster_centers_, dtype=np.float64), fitted.labels_))
-    starts = _matched(found, n_clusters)
+    fitted = SeededKMeans(n_clusters, init="k-means++", random_state=rng).fit(X)
+    centers = np.asarray(fitted.cluster_centers_, dtype=np.float64)
     norms = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
-    centers = starts[0]
     costs = np.asarray(norms).reshape(-1, 1) - 2 * (X @ centers.T) + np.einsum("ij,ij->i", centers, centers)
     return Model(
         "kmeans",
         X.shape[0],
         n_clusters,
-        starts,
+        centers,
         np.maximum(np.asarray(costs), 0.0),
         lambda tied, anchors: SquaredDistances(X, tied, n_clusters, anchors),
     )
@@ -121,38 +115,21 @@ def _medoids(X: Any, n_clusters: int, metric: Any, rng: np.random.Generator) -> 
     distances, candidates = distance_matrix(X, metric, rng)
     check_n_clusters(n_clusters, len(distances))
     found = [k_medoids(distances, candidates, n_clusters, rng) for _ in range(_n_starts(len(distances)))]
-    starts = _matched(found, n_clusters)
+    _, medoids = min(found, key=lambda solution: solution[0])
     return Model(
         "kmedoids",
         len(distances),
         n_clusters,
-        starts,
-        distances[:, starts[0]],
+        medoids,
+        distances[:, medoids],
         lambda tied, anchors: MedoidDistances(distances, candidates, tied, n_clusters, anchors),
     )
 
 
-def _matched(found: list[tuple[float, Any, Any]], n_clusters: int) -> list[npt.NDArray[Any]]:
-    """Centres of the best different solutions; clusters are numbered as in the best, by the rows they share."""
-    found.sort(key=lambda solution: solution[0])
-    _, first, labels = found[0]
-    kept, costs = [first], [found[0][0]]
-    for cost, centers, others in found[1:]:
-        if len(kept) == _KEPT:
-            break
-        if cost <= costs[-1] * (1 + 1e-9):  # the same solution once more
-            continue
-        shared = np.zeros((n_clusters, n_clusters))
-        np.add.at(shared, (labels, others), 1)
-        kept.append(centers[linear_sum_assignment(shared, maximize=True)[1]])
-        costs.append(cost)
-    return kept
-
-
 def k_medoids(
     distances: FloatArray, candidates: IntArray, n_clusters: int, rng: np.random.Generator
-) -> tuple[float, IntArray, IntArray]:
-    """Cost, medoids (as columns) and labels: drawn far from each other, then assignment and medoids in turn."""
+) -> tuple[float, IntArray]:
+    """Cost and medoids (as columns): drawn far from each other, then assignment and medoids in turn."""
     medoids = [int(rng.integers(len(candidates)))]
     nearest = distances[:, medoids[0]].copy()
     for _ in range(1, n_clusters):
@@ -171,4 +148,4 @@ def k_medoids(
         if lower.free_cost >= solution.free_cost:
             break
         solution = lower
-    return solution.free_cost, solution.centers, distances[:, solution.centers].argmin(axis=1)
+    return solution.free_cost, solution.centers

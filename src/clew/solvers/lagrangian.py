@@ -8,7 +8,7 @@ charges gives a bound and the direction in which the multipliers rise. At the to
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -86,33 +86,31 @@ class Dual:
 class _Pool:
     """Earlier solutions, each of which may be the cheapest under new charges.
 
-    The unconstrained ones stay; of the others, those that were cheapest last. Multipliers belong to numbered clusters,
+    The unconstrained one stays; of the others, those that were cheapest last. Multipliers belong to numbered clusters,
     so a solution counts only while its clusters are those of the first: renumbered, it would turn every price round.
     """
 
-    def __init__(self, criterion: Criterion, starts: list[Solution]) -> None:
-        self.criterion, self._recent = criterion, list[Solution]()
-        self._starts = starts[:1]
-        self._starts += [start for start in starts[1:] if self._keeps_identity(start)]
+    def __init__(self, criterion: Criterion, start: Solution) -> None:
+        self.criterion, self._start, self._recent = criterion, start, list[Solution]()
 
     def _keeps_identity(self, solution: Solution) -> bool:
-        distances = self.criterion.between(self._starts[0], solution)
+        distances = self.criterion.between(self._start, solution)
         rows, columns = linear_sum_assignment(distances)
         return float(np.trace(distances)) <= float(distances[rows, columns].sum()) * (1 + 1e-12)
 
     @property
     def latest(self) -> Solution:
         """The solution that was cheapest last."""
-        return self._recent[0] if self._recent else self._starts[0]
+        return self._recent[0] if self._recent else self._start
 
     def add(self, solution: Solution) -> None:
         """Keep a solution, as the one that helped last."""
-        if not any(solution is start for start in self._starts) and self._keeps_identity(solution):
+        if solution is not self._start and self._keeps_identity(solution):
             self._recent = [solution, *(each for each in self._recent if each is not solution)][:_POOL]
 
     def cheapest(self, charges: FloatArray, labels: Labels) -> float:
         """Cost of the cheapest clustering found under `charges`; writes where the tied rows go."""
-        solutions = [*self._recent, *self._starts]
+        solutions = [*self._recent, self._start]
         totals = [each.free_cost + assign_charged(each.costs, charges, labels) for each in solutions]
         solution, total = solutions[int(np.argmin(totals))], min(totals)
         assign_charged(solution.costs, charges, labels)
@@ -130,7 +128,7 @@ class _Pool:
 
 def dual_ascent(
     criterion: Criterion,
-    starts: list[npt.NDArray[np.float64]] | list[IntArray],
+    centers: npt.NDArray[Any],
     statements: Statements,
     *,
     max_iter: int,
@@ -141,17 +139,17 @@ def dual_ascent(
     Parameters
     ----------
     criterion : Criterion
-    starts : list of arrays
-        Centres of unconstrained solutions, the best first, with clusters in the same order.
+    centers : ndarray
+        Of the best unconstrained solution.
     statements : Statements
     max_iter : int
         Most rounds.
     slack : float
         The thesis's epsilon.
     """
-    solutions = [criterion.at(centers) for centers in starts]
-    pool, k = _Pool(criterion, solutions), criterion.n_clusters
-    pull_steps, price_steps = _steps(statements, solutions[0].costs)
+    start, k = criterion.at(centers), criterion.n_clusters
+    pool = _Pool(criterion, start)
+    pull_steps, price_steps = _steps(statements, start.costs)
     pulls, prices = np.zeros((len(statements.together), k)), np.zeros((len(statements.most_price), k))
     charges, labels = np.zeros((statements.n_tied, k)), np.zeros(statements.n_tied, dtype=np.int32)
     feasible = _FeasibleLabels(statements, k)
@@ -234,16 +232,28 @@ class _FeasibleLabels:
 
     def cost(self, pool: _Pool) -> float:
         """Cost of such a labelling near the latest solution, which joins the pool; infinite where none was found."""
+        solution, lowest = pool.latest, np.inf
+        for _ in range(_DESCENTS):
+            labels = self._near(solution)
+            if labels is None:
+                return lowest
+            better = pool.criterion.descend(solution, labels)
+            cost = better.free_cost + float(better.costs[np.arange(len(labels)), labels].sum())
+            if cost >= lowest:
+                break
+            solution, lowest = better, cost
+            pool.add(solution)
+        return lowest
+
+    def _near(self, solution: Solution) -> Labels | None:
+        """Everything satisfied, with components where they would like to be as far as possible."""
         if self._graph is None:
-            return np.inf
+            return None
         costs = np.zeros((self._n_components, self._n_clusters))
-        np.add.at(costs, self._component_of, pool.latest.costs)
+        np.add.at(costs, self._component_of, solution.costs)
         wishes = np.argsort(costs, axis=1, kind="stable").astype(np.int32)
         found = color(self._graph, self._n_clusters, preference=wishes, work_limit=_FEASIBLE_WORK)
         if found.colors is None:
             self._graph = None  # the next attempt would end the same way
-            return np.inf
-        labels = found.colors[self._component_of].astype(np.int32)
-        solution = pool.criterion.descend(pool.latest, labels)
-        pool.add(solution)
-        return solution.free_cost + float(solution.costs[np.arange(len(labels)), labels].sum())
+            return None
+        return found.colors[self._component_of].astype(np.int32)
