@@ -22,7 +22,7 @@ from clew.exceptions import ConstraintError, ParameterError
 
 FloatArray = npt.NDArray[np.float64]
 
-# A constraint is kept at no cost when its price is below this part of a typical row's move: the last steps of the ascent.
+# Kept at no cost is what has a price below this part of a typical row's move: the size of the last steps.
 _FREE = 1e-3
 # Subsets of the constraints that a metric is judged on, and the least size of one.
 _BAGS, _LEAST_BAG = 20, 5

@@ -32,8 +32,9 @@ _BLOCK_ENTRIES = 4_000_000
 _ROUNDING = 1e-12
 # Answers of each kind below which nothing can be said about neighbours, and the share of pairs called near.
 _LEAST_ANSWERS, _NEAR = 8, 0.25
-# Near rows "tend to share answers" when a near pair is the same this much oftener than a far one, surely enough.
-_LEAST_LIFT, _SURE = 0.15, 0.05
+# Near rows "tend to share answers" when a near pair is the same this much oftener than a far one (or so many times as
+# often, where few pairs are the same at all), surely enough.
+_LEAST_LIFT, _LEAST_RATIO, _SURE = 0.15, 3.0, 0.05
 
 
 def informativeness(
@@ -278,5 +279,5 @@ def propagation(X: Any, constraints: Any, *, metric: Any = "euclidean") -> Propa
     p_value = float(mannwhitneyu(distances[same], distances[~same], alternative="less").pvalue)
     near_same = float(same[near].mean())
     far_same = float(same[~near].mean()) if not near.all() else near_same
-    shares = p_value <= _SURE and near_same - far_same >= _LEAST_LIFT
-    return Propagation("yes" if shares else "no", near_same, far_same, p_value)
+    oftener = near_same - far_same >= _LEAST_LIFT or near_same >= _LEAST_RATIO * far_same
+    return Propagation("yes" if oftener and p_value <= _SURE else "no", near_same, far_same, p_value)

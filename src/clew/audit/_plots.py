@@ -12,9 +12,8 @@ FINE, SUSPECT, FAINT = "#88a3b8", "#c1443c", "#6b7280"
 _LINES = ("#332288", "#117733", "#c1443c", "#999933", "#88a3b8", "#882255")
 
 
-def _axes(ax: Any, height: float) -> Any:
-    if ax is not None:
-        return ax
+def panels(n_panels: int, height: float) -> Any:
+    """Axes one below the other in a new figure."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -22,7 +21,11 @@ def _axes(ax: Any, height: float) -> Any:
         raise MissingExtraError("The plot needs matplotlib: pip install 'clew[plot]'.") from error
     figure = Figure(figsize=(8, height), dpi=120, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
-    return figure.add_subplot()
+    return figure.subplots(n_panels, squeeze=False).ravel()
+
+
+def _axes(ax: Any, height: float) -> Any:
+    return panels(1, height)[0] if ax is None else ax
 
 
 def _finish(axes: Any, title: str) -> Any:

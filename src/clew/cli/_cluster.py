@@ -68,7 +68,7 @@ def run(request: Request, own_flags: Iterable[str]) -> None:
     output = _output(request, data)
     with progress(f"reading {data.name}", quiet=request.quiet):
         table = read_table(data, text=[name for name in (request.id_column, request.label_column) if name])
-        X = scaled(_matrix(table, request), request.scale)
+        X = scaled(matrix(table, request.columns, request.id_column, request.label_column), request.scale)
         ids = None if request.id_column is None else table.ids(request.id_column)
         knowledge = _knowledge(request, table, ids)
     started = time.perf_counter()
@@ -125,14 +125,15 @@ def _output(request: Request, data: Path) -> Path | None:
     return output
 
 
-def _matrix(table: Table, request: Request) -> Any:
-    if request.columns is not None:
-        columns = [name.strip() for name in request.columns.split(",") if name.strip()]
+def matrix(table: Table, chosen: str | None, id_column: str | None, label_column: str | None = None) -> Any:
+    """Give the columns to cluster by: those named, or all that are numbers and neither ids nor classes."""
+    if chosen is not None:
+        columns = [name.strip() for name in chosen.split(",") if name.strip()]
     else:
-        columns = [name for name in table.features if name not in (request.id_column, request.label_column)]
-    X = table.matrix(columns, request.id_column)
+        columns = [name for name in table.features if name not in (id_column, label_column)]
+    X = table.matrix(columns, id_column)
     for name in columns:
-        if request.id_column is None and request.columns is None and name.lower() in _ID_NAMES:
+        if id_column is None and chosen is None and name.lower() in _ID_NAMES:
             sentence = f'Column "{name}" is used as a measurement. If it names the rows, add --id {name}.'
             _exits.say("warning", sentence, "yellow")
     return X
