@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import closure, importing, memory, quality, rounds, seeding
+from benchmarks import audit, closure, importing, memory, quality, rounds, seeding
 from benchmarks._harness import RESULTS, environment, publish
 
 BENCHMARKS = {
@@ -15,6 +15,7 @@ BENCHMARKS = {
     "import": importing.run,
     "quality": quality.run,
     "seeding": seeding.run,
+    "audit": audit.run,
 }
 
 

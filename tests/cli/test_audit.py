@@ -54,7 +54,7 @@ def test_advise_tells_number_and_distance(clew, answers):
         (("audit", *WORDS, "-k", 30), 2, "n_clusters=30, but X has 12 rows"),
         (("audit", *WORDS, "-k", 3, "--plot", "a.txt"), 2, "pictures are written as .png"),
         (("advise", *WORDS, "--metrics", "euclid"), 2, "metric='euclid'"),
-        (("audit", "data.csv", "-c", "none.csv", "-k", 3), 2, "none.csv"),
+        (("audit", "data.csv", "-c", "none.csv", "--id", "name", "-k", 3), 2, "none.csv"),
     ],
 )
 def test_bad_input_is_one_sentence(clew, answers, words, code, message):

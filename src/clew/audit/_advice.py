@@ -16,7 +16,7 @@ from clew._validation import as_generator
 from clew.audit._distances import VECTOR_METRICS, distance_matrix
 from clew.audit._impact import impact_of
 from clew.audit._models import Model, prepare
-from clew.audit._plots import bars, lines
+from clew.audit._plots import BEST, bars, lines
 from clew.constraints import Constraints
 from clew.exceptions import ConstraintError, ParameterError
 
@@ -125,7 +125,8 @@ class MetricAdvice:
         rows = self.table()
         marked = [place == 0 for place in range(len(rows))]
         names, values = [row["metric"] for row in rows], [row["fitness"] for row in rows]
-        return bars(names, values, marked, xlabel="share of constraints kept at no cost", title=self.message, ax=ax)
+        xlabel = "share of constraints kept at no cost"
+        return bars(names, values, marked, xlabel=xlabel, title=self.message, colour=BEST, ax=ax)
 
 
 def advise_metric(

@@ -8,7 +8,7 @@ from typing import Any
 from clew.exceptions import MissingExtraError
 
 # Colours that stay apart for every kind of colour vision; suspects are the warm one.
-FINE, SUSPECT, FAINT = "#88a3b8", "#c1443c", "#6b7280"
+FINE, SUSPECT, BEST, FAINT = "#88a3b8", "#c1443c", "#117733", "#6b7280"
 _LINES = ("#332288", "#117733", "#c1443c", "#999933", "#88a3b8", "#882255")
 
 
@@ -42,15 +42,16 @@ def bars(
     *,
     xlabel: str,
     title: str,
+    colour: str = SUSPECT,
     limit: float | None = None,
     ax: Any = None,
 ) -> Any:
     """Horizontal bars, the first on top; marked ones stand out, a dashed line shows the limit."""
     axes = _axes(ax, 1.2 + 0.24 * max(len(names), 4))
     places = range(len(names))
-    axes.barh(places, values, color=[SUSPECT if mark else FINE for mark in marked], height=0.7)
+    axes.barh(places, values, color=[colour if mark else FINE for mark in marked], height=0.7)
     axes.set_yticks(places, names, fontsize=8)
-    axes.invert_yaxis()
+    axes.set_ylim(len(names) - 0.4, -0.6)  # the first on top
     axes.set_xlabel(xlabel, color=FAINT)
     if limit is not None:
         axes.axvline(limit, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)))

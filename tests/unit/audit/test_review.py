@@ -41,7 +41,7 @@ def test_turned_answers_come_first_with_the_likely_right_one(blobs, answers):
         assert doubt.rows == tuple(f"r{row}" for row in told[doubt.index][0])
         assert "of the clusterings put the two" in " ".join(doubt.reasons)
     suspicions = [doubt.suspicion for doubt in found.doubts]
-    assert suspicions == sorted(suspicions, reverse=True) and 0 <= min(suspicions) and max(suspicions) <= 1
+    assert suspicions == sorted(suspicions, reverse=True) and min(suspicions) >= 0 and max(suspicions) <= 1
     assert str(found).startswith("3 of 40 answers are more likely wrong than right")
     assert found.table()[0]["rank"] == 1 and len(found) == 40
 
@@ -52,7 +52,7 @@ def test_the_same_input_gives_the_same_list(blobs, answers):
 
 def test_a_contradiction_raises_the_suspicion_of_its_answers(blobs, answers):
     (first, second), _ = answers[0]
-    third = next(row for row in np.flatnonzero(Y == Y[first]).tolist() if row not in (first, second))
+    third = next(row for row in np.flatnonzero(Y[first] == Y).tolist() if row not in (first, second))
     loop = [((second, third), "same"), ((first, third), "different")]
     alone = by_index(review(blobs, [*answers[1:], loop[0]], 3))[len(answers) - 1]
     doubts = by_index(review(blobs, [*answers, *loop], 3))
