@@ -16,6 +16,7 @@ BENCHMARKS = {
     "quality": quality.run,
     "seeding": seeding.run,
     "audit": audit.run,
+    "informativeness": audit.run_informativeness,
 }
 
 

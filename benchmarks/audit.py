@@ -15,9 +15,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks._harness import RESULTS, ROOT, Report
-from clew import Constraints, COPKMeans
-from clew.audit import Impact, coherence, impact, rank_constraint_sets, review
-from clew.evaluation import adjusted_rand_score
+from clew import Constraints, COPKMeans, PCKMeans, SeededKMeans
+from clew.audit import Impact, coherence, impact, informativeness, rank_constraint_sets, review
+from clew.evaluation import adjusted_rand_score, matching_accuracy
 
 SHARED = ROOT.parent / "shared" / "data"
 PARTS = RESULTS / "audit-parts"
@@ -37,14 +37,54 @@ RANKED = {"iris": 1, "wine": 1, "glass": 2, "ionosphere": 4}
 N_ANSWERS, ERRORS, N_SEEDS = 200, 0.1, 5
 
 
-def run(*, quick: bool) -> Report:
+def published_data() -> Any:
+    """The reader of the published data, or None where they are not beside the project."""
     script = SHARED / "load.py"
     if not script.exists():
-        note = f"Not run: the published benchmark data is not at {SHARED.name}/ beside the project."
-        return Report("audit", "Wrong answers found", {"what": "what"}, [{"what": "not run"}], [note])
+        return None
     spec = importlib.util.spec_from_file_location("benchmark_data_load", script)
     data = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(data)
+    return data
+
+
+def _not_run(name: str, title: str) -> Report:
+    note = "Not run: the published benchmark data is not beside the project."
+    return Report(name, title, {"what": "what"}, [{"what": "not run"}], [note])
+
+
+def run_informativeness(*, quick: bool) -> Report:
+    """Survey Table 2: are constraint sets that tell more worth more?"""
+    title = "Accuracy with the more and the less informative half of the sets"
+    data = published_data()
+    if data is None:
+        return _not_run("informativeness", title)
+    rows = []
+    for name in ["iris"] if quick else ["iris", "wine", "ionosphere"]:
+        X, y = data.load("iris_uci" if name == "iris" else name)
+        k = len(np.unique(y))
+        sets = list(data.constraints(f"randel-lagrangian__{name}__25correct.csv").values())[: 10 if quick else 100]
+        known = [Constraints(must, cannot, n_samples=len(X)) for must, cannot in sets]
+        plain = SeededKMeans(k, random_state=0).fit(X).labels_
+        order = np.argsort([-informativeness(X, each, labels=plain) for each in known], kind="stable")
+        row: dict[str, Any] = {"set": name}
+        for method in (COPKMeans, PCKMeans):
+            found = [method(k, n_init=2, random_state=0).fit(X, constraints=each).labels_ for each in known]
+            accuracy = np.array([matching_accuracy(y, labels) for labels in found])[order]
+            half = len(accuracy) // 2
+            row |= {f"{method.__name__} high": accuracy[:half].mean(), f"{method.__name__} low": accuracy[half:].mean()}
+        rows.append(row)
+    columns = {key: key for key in rows[0]}
+    notes = [
+        "100 sets of 25 right constraints each; survey Table 2: better on Iris (COP 89.2 % and 88.1 %), no effect elsewhere."
+    ]
+    return Report("informativeness", title, columns, rows, notes)
+
+
+def run(*, quick: bool) -> Report:
+    data = published_data()
+    if data is None:
+        return _not_run("audit", "Wrong answers found")
     rows = [_kept("synthetic", quick, lambda: synthetic(data, range(0, 500, 50 if quick else 1)))]
     for name in ["iris"] if quick else TABLE_5_3:
         for place, percent in enumerate((15, 20)):
@@ -56,14 +96,15 @@ def run(*, quick: bool) -> Report:
     columns = {
         "what": "what", "constraints": "constraints", "F1": "F1", "all wrong": "F1, all called wrong",
         "published": "published", "auc": "ROC area", "top": "wrong in first fifth", "dual top": "dual alone",
+        "rank": "rank", "coherence": "by coherence",
         "seconds": "seconds",
     }  # fmt: skip
     notes = [
         "`synthetic`: the 500 instances of the thesis, k-medoids, one tolerance.",
         "`p15`, `p20`: its real sets; two thirds of their constraints are wrong, so calling all wrong scores 0.80.",
         f"`review`: {N_ANSWERS} random pairs, 10 % wrong, columns of variance 1; mean of {N_SEEDS} seeds.",
-        "`sets`: rank of the best of 100 sets of 25 right constraints by impact (as F1: the rank; published beside it; "
-        "as ROC area: the rank by coherence).",
+        "`sets`: rank by impact, and by coherence, of the set that leads `COPKMeans` to the best clusters, among 100 sets of "
+        "25 right constraints; the published ranks are of k-medoids.",
     ]
     return Report("audit", "Wrong answers found", columns, rows, notes)
 
@@ -74,7 +115,17 @@ def _kept(name: str, quick: bool, work: Callable[[], dict[str, Any]]) -> dict[st
     if not quick and path.exists():
         return json.loads(path.read_text())
     started = time.perf_counter()
-    row = {"F1": "-", "all wrong": "-", "published": "-", "auc": "-", "top": "-", "dual top": "-", **work()}
+    row = {
+        "F1": "-",
+        "all wrong": "-",
+        "published": "-",
+        "auc": "-",
+        "top": "-",
+        "dual top": "-",
+        "rank": "-",
+        "coherence": "-",
+    }
+    row |= work()
     row["seconds"] = time.perf_counter() - started
     if not quick:
         PARTS.mkdir(parents=True, exist_ok=True)
@@ -175,6 +226,6 @@ def ranked(data: Any, name: str, n_sets: int) -> dict[str, Any]:
     by_coherence = np.argsort([-coherence(X, each) for each in known], kind="stable")
     return {
         "what": f"{name} sets", "constraints": 25 * len(known),
-        "F1": int(np.flatnonzero(rank_constraint_sets(X, known, k).order == best)[0]) + 1,
-        "published": RANKED[name], "auc": int(np.flatnonzero(by_coherence == best)[0]) + 1,
+        "rank": int(np.flatnonzero(rank_constraint_sets(X, known, k).order == best)[0]) + 1,
+        "published": RANKED[name], "coherence": int(np.flatnonzero(by_coherence == best)[0]) + 1,
     }  # fmt: skip
