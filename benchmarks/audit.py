@@ -76,7 +76,7 @@ def run_informativeness(*, quick: bool) -> Report:
         rows.append(row)
     columns = {key: key for key in rows[0]}
     notes = [
-        "100 sets of 25 right constraints each. Survey Table 2: better on Iris (COP 89.2 %, 88.1 %), no effect elsewhere."
+        "100 sets of 25 right constraints each. Survey Table 2: better on Iris (COP 89.2, 88.1 %), no effect elsewhere."
     ]
     return Report("informativeness", title, columns, rows, notes)
 
@@ -103,8 +103,8 @@ def run(*, quick: bool) -> Report:
         "`synthetic`: the 500 instances of the thesis, k-medoids, one tolerance.",
         "`p15`, `p20`: its real sets; two thirds of their constraints are wrong, so calling all wrong scores 0.80.",
         f"`review`: {N_ANSWERS} random pairs, 10 % wrong, columns of variance 1; mean of {N_SEEDS} seeds.",
-        "`sets`: rank by impact, and by coherence, of the set that leads `COPKMeans` to the best clusters, among 100 sets "
-        "of 25 right constraints; the published ranks are of k-medoids.",
+        "`sets`: rank by impact, and by coherence, of the set that leads `COPKMeans` to the best clusters, among "
+        "100 sets of 25 right constraints; the published ranks are of k-medoids.",
     ]
     return Report("audit", "Wrong answers found", columns, rows, notes)
 
