@@ -22,8 +22,8 @@ from clew.solvers.lagrangian import Dual, dual_ascent
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
-# A statement is suspect when keeping it costs more than this part of what moving a typical row does. Chosen on blobs of
-# 2 to 50 columns with 10 % errors, where F1 is flat from 0.05 to 0.3; see docs/decisions.md.
+# A statement is suspect when keeping it costs more than this part of what moving a typical row does. A round figure for
+# "little"; how F1 depends on it, also on the published instances, is in docs/decisions.md.
 TOLERANCE = 0.1
 MAX_ITER = 300
 
