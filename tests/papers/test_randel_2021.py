@@ -119,7 +119,7 @@ def construction(metric, seed):
 )
 def test_figure_6_3_the_metric_of_the_construction_fits_best(metric, seed_of_data):
     # As in the figure, on data where clusters under the metric itself agree best with the classes. These draws were
-    # chosen: of 14 such draws the verdict was right on 9, since the metrics differ little on round clouds.
+    # chosen: of 14 such draws the verdict was right on 8, since the metrics differ little on round clouds.
     X, y = construction(metric, seed_of_data)
     known = Constraints.sample(y, 100, random_state=seed_of_data)
     advice = advise_metric(X, known, 3, ["euclidean", "manhattan", "chebyshev", "mahalanobis"], n_bags=10)
