@@ -132,8 +132,9 @@ class FitPlan:
             try:
                 model.fit(self.X, constraints=self.constraints)
             except InfeasibleConstraintsError as error:
-                notes = [f"{model.n_clusters + 1} clusters instead of {self._k()}: {_fact(str(error))}"]
-                model.set_params(n_clusters=model.n_clusters + 1)
+                more = int(model.get_params()["n_clusters"]) + 1
+                notes = [f"{more} clusters instead of {self._k()}: {_fact(str(error))}"]
+                model.set_params(n_clusters=more)
                 continue
             return np.asarray(model.labels_, dtype=np.int64), notes
 
