@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import closure, importing, memory, quality, rounds, seeding, table1
+from benchmarks import audit, closure, importing, memory, quality, rounds, seeding, table1
 from benchmarks._harness import RESULTS, environment, publish
 
 BENCHMARKS = {
@@ -16,6 +16,8 @@ BENCHMARKS = {
     "quality": quality.run,
     "seeding": seeding.run,
     "table1": table1.run,
+    "audit": audit.run,
+    "informativeness": audit.run_informativeness,
 }
 
 

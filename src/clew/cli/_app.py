@@ -59,6 +59,8 @@ def _clew(
       clew cluster data.csv -k 3                   cluster the rows of a table
       clew cluster data.csv -k 3 -c answers.csv    the same with answers
       clew check answers.csv -k 3                  can these answers hold?
+      clew audit data.csv -c answers.csv -k 3      which answers look wrong?
+      clew advise data.csv -c answers.csv          how many clusters, which distance?
       clew methods                                 which methods there are
       clew serve data.csv                          answer questions in a browser
       clew ask data.csv                            answer questions about pairs
@@ -287,6 +289,117 @@ def serve(
         host=host, port=port, token=token, hosts=allow_host or [], allow_remote=allow_remote, browser=browser
     )
     _serve.run(request, door)
+
+
+@app.command(no_args_is_help=True)
+@command
+def audit(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A csv, tsv, parquet, npy or npz file.")],
+    constraints: Annotated[
+        Path,
+        typer.Option(
+            "-c",
+            "--constraints",
+            metavar="FILE",
+            help="Answers about pairs: id_1, id_2, answer, perhaps confidence, annotator and time.",
+        ),
+    ],
+    n_clusters: Annotated[int, typer.Option("-k", "--n-clusters", help="Number of clusters.", show_default=False)],
+    id_column: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="The column that names the rows.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="A,B,C", help="The columns to cluster by.", show_default="all others")
+    ] = None,
+    scale: Annotated[
+        Scale,
+        typer.Option(metavar="HOW", help="Make the columns comparable: none, standard, minmax or robust."),
+    ] = Scale.NONE,
+    most: Annotated[int, typer.Option(min=1, metavar="N", help="Answers listed at most.")] = 20,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write all answers: csv, tsv, jsonl or parquet."),
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Save a picture, as png, pdf or svg.")] = None,
+    random_state: Annotated[
+        int, typer.Option(min=0, metavar="SEED", help="Fixed, so that a command repeats itself.")
+    ] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Rank answers by how likely they are wrong, with reasons.
+
+    \b
+    Answers are compared with what clusterings of the data, and the other
+    answers, say about each pair; contradictions, what an answer costs, and
+    how often its annotator errs count too. Nothing is changed.
+
+    \b
+    [bold]Examples[/bold]
+      clew audit data.csv -c answers.csv -k 3
+      clew audit data.csv -c answers.csv -k 3 --id name --plot audit.png
+      clew audit data.csv -c answers.csv -k 3 -o ranked.csv
+      clew audit data.csv -c answers.csv -k 3 --json
+    """
+    from clew.cli import _audit
+
+    request = _audit.Request(data, constraints, id_column, columns, scale.value, plot, random_state, as_json)
+    _audit.run_audit(request, n_clusters, most, output)
+
+
+@app.command(no_args_is_help=True)
+@command
+def advise(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A csv, tsv, parquet, npy or npz file.")],
+    constraints: Annotated[
+        Path,
+        typer.Option(
+            "-c",
+            "--constraints",
+            metavar="FILE",
+            help="Answers about pairs: id_1, id_2, answer, perhaps confidence.",
+        ),
+    ],
+    n_clusters: Annotated[
+        int | None,
+        typer.Option("-k", "--n-clusters", help="Number of clusters.", show_default="the one that fits best"),
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="The column that names the rows.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="A,B,C", help="The columns to cluster by.", show_default="all others")
+    ] = None,
+    scale: Annotated[
+        Scale,
+        typer.Option(metavar="HOW", help="Make the columns comparable: none, standard, minmax or robust."),
+    ] = Scale.NONE,
+    most_clusters: Annotated[int, typer.Option(min=2, metavar="N", help="Numbers of clusters from 2 to N.")] = 10,
+    metrics: Annotated[
+        str, typer.Option(metavar="A,B", help="Distances to compare.")
+    ] = "euclidean,manhattan,chebyshev,mahalanobis,cosine",
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Save a picture, as png, pdf or svg.")] = None,
+    random_state: Annotated[
+        int, typer.Option(min=0, metavar="SEED", help="Fixed, so that a command repeats itself.")
+    ] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say how many clusters and which distance the answers speak for.
+
+    \b
+    With the right number of clusters the fewest answers look wrong; with the
+    right distance the most answers cost nothing. Also says whether near rows
+    tend to share answers, and how hard the answers are to satisfy.
+
+    \b
+    [bold]Examples[/bold]
+      clew advise data.csv -c answers.csv
+      clew advise data.csv -c answers.csv -k 3 --metrics euclidean,cosine
+      clew advise data.csv -c answers.csv --plot advice.png --json
+    """
+    from clew.cli import _audit
+
+    request = _audit.Request(data, constraints, id_column, columns, scale.value, plot, random_state, as_json)
+    _audit.run_advise(request, n_clusters, most_clusters, metrics)
 
 
 @app.command()

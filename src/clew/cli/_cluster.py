@@ -65,7 +65,9 @@ def run(request: Request, own_flags: Iterable[str]) -> None:
     output = _output(request, data)
     with progress(f"reading {data.name}", quiet=request.quiet):
         table = as_table(data, text=[name for name in (request.id_column, request.label_column) if name])
-        X, columns = _matrix(table, request)
+        X, columns = matrix(
+            table, request.columns, request.id_column, request.label_column, request.scale, request.random_state
+        )
         ids = None if request.id_column is None else table.ids(request.id_column)
         knowledge = _knowledge(request, table, ids)
     if columns and not request.quiet:
@@ -124,32 +126,44 @@ def _output(request: Request, data: Path) -> Path | None:
     return output
 
 
-def _matrix(table: Table, request: Request) -> tuple[Any, str]:
-    """The rows as numbers, and how the columns were read where that was not plain: some are no numbers."""
-    if request.columns is not None:
-        columns = [name.strip() for name in request.columns.split(",") if name.strip()]
+def matrix(
+    table: Table,
+    chosen: str | None,
+    id_column: str | None,
+    label_column: str | None,
+    scale: str,
+    random_state: int,
+) -> tuple[Any, str]:
+    """The rows as numbers, and how the columns were read where that was not plain: some are no numbers.
+
+    The columns are those named, or all that can be used and are neither ids nor classes.
+    """
+    if chosen is not None:
+        columns = [name.strip() for name in chosen.split(",") if name.strip()]
     else:
-        columns = [name for name in table.features if name not in (request.id_column, request.label_column)]
+        columns = [name for name in table.features if name not in (id_column, label_column)]
     if columns and any(table.column(name).dtype == object for name in columns):
-        return _encoded(table, request, columns)
-    X = table.matrix(columns, request.id_column)
+        return _encoded(table, columns, chosen is None, id_column, scale, random_state)
+    X = table.matrix(columns, id_column)
     for name in columns:
-        if request.id_column is None and request.columns is None and is_id_name(name):
+        if id_column is None and chosen is None and is_id_name(name):
             sentence = f'Column "{name}" is used as a measurement. If it names the rows, add --id {name}.'
             _exits.say("warning", sentence, "yellow")
-    return scaled(X, "none" if request.scale == "auto" else request.scale), ""
+    return scaled(X, "none" if scale == "auto" else scale), ""
 
 
-def _encoded(table: Table, request: Request, columns: list[str]) -> tuple[Any, str]:
-    if request.columns is None:
+def _encoded(
+    table: Table, columns: list[str], may_leave_out: bool, id_column: str | None, scale: str, random_state: int
+) -> tuple[Any, str]:
+    if may_leave_out:
         # What the user did not choose may be left out: columns that name the rows, or say the same everywhere.
         table = Table(table.source, table.values, tuple(columns), table.n_rows)
     encoded = encode(
         table,
-        id_column=request.id_column,
-        columns=None if request.columns is None else columns,
-        scale=request.scale,
-        random_state=request.random_state,
+        id_column=id_column,
+        columns=None if may_leave_out else columns,
+        scale=scale,
+        random_state=random_state,
     )
     return encoded.X, encoded.describe()
 

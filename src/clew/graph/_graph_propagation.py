@@ -108,6 +108,8 @@ class GraphPropagation(ConstrainedClusterer):
         "random_state": RANDOM_STATE,
     }
 
+    n_clusters: int
+
     def __init__(
         self,
         n_clusters: int = 8,

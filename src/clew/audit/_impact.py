@@ -1,0 +1,342 @@
+"""Which constraints cost the clustering more than they should: impact scores from Lagrangian duals.
+
+Randel, Aloise, Blanchard and Hertz 2021 (`randel2021`), thesis chapter 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from clew._validation import as_generator
+from clew.audit._models import Model, prepare
+from clew.audit._plots import bars, lines
+from clew.audit._statements import Named, named_statements
+from clew.constraints import Constraints
+from clew.exceptions import ParameterError
+from clew.solvers.lagrangian import Dual, dual_ascent
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+# A statement is suspect when keeping it costs more than this part of what moving a typical row does. A round figure for
+# "little"; how F1 depends on it, also on the published instances, is in docs/decisions.md.
+TOLERANCE = 0.1
+MAX_ITER = 300
+
+
+@dataclass(frozen=True)
+class Impact:
+    """What every constraint costs; made by `impact`.
+
+    Scores are 0 where a constraint fits and the more negative the more it costs, in the unit of the criterion.
+
+    Attributes
+    ----------
+    must_link_score, cannot_link_score : ndarray of shape (n_pairs,)
+    label_score : ndarray of shape (n_samples,) or None
+        Score of each given class, 0 for rows without one; None where no classes are given.
+    must_group_score, cannot_group_score : ndarray of shape (n_samples, n_columns) or None
+        Score of each row's place in its group, likewise.
+    unit : float
+        What it costs to move a typical row to its second-best cluster: the median over all rows.
+    tolerance : float
+        Suspect is what costs more than `tolerance` times `unit`.
+    labels : ndarray of shape (n_samples,)
+        The clustering without knowledge that the scores start from.
+    lower_bound, upper_bound : float
+        Bounds on the cost of a clustering that keeps all constraints; infinite where none was found.
+    history : ndarray of shape (n_rounds, 2)
+        The bound of each round and the best so far.
+    converged : bool
+        Whether the bound was flat before `max_iter`. If not, scores are partial: `message` says so.
+    """
+
+    constraints: Constraints
+    n_clusters: int
+    model: str
+    must_link_score: FloatArray
+    cannot_link_score: FloatArray
+    label_score: FloatArray | None
+    must_group_score: FloatArray | None
+    cannot_group_score: FloatArray | None
+    unit: float
+    tolerance: float
+    labels: npt.NDArray[np.int64]
+    lower_bound: float
+    upper_bound: float
+    history: FloatArray
+    converged: bool
+
+    def _suspect(self, scores: FloatArray) -> BoolArray:
+        return scores < -self.tolerance * self.unit
+
+    @property
+    def must_link_suspect(self) -> BoolArray:
+        """Which must-links look wrong."""
+        return self._suspect(self.must_link_score)
+
+    @property
+    def cannot_link_suspect(self) -> BoolArray:
+        """Which cannot-links look wrong."""
+        return self._suspect(self.cannot_link_score)
+
+    @property
+    def label_suspect(self) -> BoolArray | None:
+        """Which given classes look wrong."""
+        return None if self.label_score is None else self._suspect(self.label_score)
+
+    @property
+    def total(self) -> float:
+        """Sum of the scores of all pairs: thesis 5.4.4, the score of a whole set."""
+        return float(self.must_link_score.sum() + self.cannot_link_score.sum())
+
+    @property
+    def fraction_suspect(self) -> float:
+        """Suspect pairs, as a share of all."""
+        n_pairs = len(self.must_link_score) + len(self.cannot_link_score)
+        return float(self.must_link_suspect.sum() + self.cannot_link_suspect.sum()) / max(n_pairs, 1)
+
+    @property
+    def message(self) -> str:
+        """The finding in a sentence or two."""
+        rows = self._statements()
+        n_suspect = sum(row["suspect"] for row in rows)
+        told = f"{n_suspect} of {len(rows)} constraints look wrong for {self.n_clusters} clusters."
+        if not self.converged:
+            told += f" Partial: the bound was still rising after {len(self.history)} rounds. Raise max_iter."
+        return told
+
+    def __str__(self) -> str:
+        return self.message
+
+    def _statements(self) -> list[dict[str, Any]]:
+        name = self.constraints.describe_row
+        found: list[dict[str, Any]] = []
+
+        def add(kind: str, place: int, score: float, *rows: int) -> None:
+            found.append(
+                {"kind": kind, "index": place, "rows": tuple(name(row) for row in rows), "score": float(score)}
+            )
+
+        for kind in ("must_link", "cannot_link"):
+            scores = getattr(self, f"{kind}_score")
+            for place, pair in enumerate(getattr(self.constraints, kind).tolist()):
+                add(kind, place, scores[place], *pair)
+        if self.label_score is not None and self.constraints.labels is not None:
+            for row in np.flatnonzero(self.constraints.labels >= 0).tolist():
+                add("label", row, self.label_score[row], row)
+        for kind in ("must_group", "cannot_group"):
+            scores, groups = getattr(self, f"{kind}_score"), getattr(self.constraints, f"{kind}s")
+            if scores is not None:
+                groups = groups.reshape(len(groups), -1)
+                for row, column in np.argwhere(groups >= 0).tolist():
+                    add(kind, row, scores[row, column], row)
+        for statement in found:
+            statement["price"] = abs(statement["score"]) / self.unit
+            statement["suspect"] = statement["price"] > self.tolerance
+        return found
+
+    def table(self) -> list[dict[str, Any]]:
+        """One dict for each constraint, the most suspicious first, ready for a data frame.
+
+        `kind`, `index` (its place among its kind), `rows` (the user's ids), `score`, `price` (the score in units of a
+        typical row's move, without its sign), `suspect`, `rank` from 1 on and `sentence`.
+        """
+        rows = sorted(self._statements(), key=lambda row: row["score"])
+        for rank, row in enumerate(rows, start=1):
+            row["rank"] = rank
+            row["sentence"] = _sentence(row)
+        return rows
+
+    def plot(self, ax: Any = None, *, most: int = 30) -> Any:
+        """Draw the prices of the first constraints of the table as bars; returns the figure, not shown.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        most : int
+            Constraints drawn at most.
+        """
+        rows = self.table()[:most]
+        return bars(
+            [" – ".join(map(str, row["rows"])) + f"  {_WORDS[row['kind']]}" for row in rows],
+            [row["price"] for row in rows],
+            [row["suspect"] for row in rows],
+            xlabel="price, in moves of a typical row",
+            title=self.message,
+            limit=self.tolerance,
+            ax=ax,
+        )
+
+    def plot_trace(self, ax: Any = None) -> Any:
+        """Draw the bound over the rounds; returns the figure, not shown."""
+        rounds = np.arange(1, len(self.history) + 1)
+        return lines(
+            rounds,
+            {"bound of the round": self.history[:, 0], "best so far": self.history[:, 1]},
+            xlabel="round",
+            ylabel="lower bound",
+            title=f"{'Flat' if self.converged else 'Still rising'} after {len(self.history)} rounds",
+            ax=ax,
+        )
+
+
+_WORDS = {
+    "must_link": "same",
+    "cannot_link": "different",
+    "label": "class",
+    "must_group": "must-group",
+    "cannot_group": "cannot-group",
+}
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    names = " and ".join(map(str, row["rows"]))
+    said = {
+        "must_link": f"{names} are said to belong together",
+        "cannot_link": f"{names} are said to differ",
+        "label": f"{names} is said to be of its class",
+        "must_group": f"{names} is said to belong to its group",
+        "cannot_group": f"{names} is said to differ from its group",
+    }[row["kind"]]
+    if row["price"] == 0:
+        return f"{said}, which costs nothing."
+    cost = f"{row['price']:.2g} times what moving a typical row does"
+    return f"{said}, but that costs {cost}: look again." if row["suspect"] else f"{said}, which costs little: {cost}."
+
+
+def impact(
+    X: Any,
+    constraints: Any,
+    n_clusters: int,
+    model: str = "kmeans",
+    *,
+    metric: Any = "euclidean",
+    tolerance: float = TOLERANCE,
+    max_iter: int = MAX_ITER,
+    random_state: Any = 0,
+) -> Impact:
+    r"""Price every constraint: what would the clustering save without it?
+
+    Contradictory and infeasible constraints are welcome: that is when a list of suspects is needed.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Or sequences with ``metric="edit"``, or a square matrix of distances with ``metric="precomputed"``.
+    constraints : Constraints, labels, dict, frame, sparse matrix or path
+        See `Constraints.of`. Pairs, confidences, labels, must-groups and cannot-groups are priced; soft groups and
+        triplets are passed over.
+    n_clusters : int
+    model : {"kmeans", "kmedoids"}, default="kmeans"
+        The criterion: squared distances to means, or distances to medoids.
+    metric : str, callable or array, default="euclidean"
+        Of k-medoids: "euclidean", "manhattan", "chebyshev", "mahalanobis", "cosine", "edit", "precomputed", a function
+        of two rows, or a square matrix.
+    tolerance : float, default=0.1
+        A constraint is suspect when it costs more than this part of what moving a typical row does.
+    max_iter : int, default=300
+        Most rounds; a result that is stopped by it is partial and says so.
+    random_state : int, Generator, RandomState or None, default=0
+
+    Returns
+    -------
+    Impact
+
+    Notes
+    -----
+    The constraints are relaxed into the criterion with a multiplier per constraint and cluster [1]_, Eq. 5.10:
+
+    .. math:: L(\eta, \lambda, \gamma) = \min_x f(x) + \sum_{CL, c} \eta^c_{ij} (1 + \epsilon - x_i^c - x_j^c)
+              + \sum_{ML, c} \lambda^c_{ij} (\epsilon + x_i^c - x_j^c) + \gamma^c_{ij} (\epsilon + x_j^c - x_i^c)
+
+    with multipliers <= 0, raised by subgradient steps until L is flat. The score of a pair is the sum of its best
+    multipliers (Eq. 5.17). A pair with confidence p < 1 may be broken at p / (1 - p) times `unit`, which bounds its
+    multipliers. A class and a must-group are a point that costs, in each cluster, what all their rows would cost there
+    beyond the best; each of their rows is tied to it (the bounds include that cost). A cannot-group is one constraint
+    on the number of its rows in each cluster. Nothing is expanded to pairs.
+
+    Time O(t (n k d + m k)) for t rounds and m pairs; memory O(n k + m k) beyond a copy of X. K-medoids keeps distances
+    to all rows up to 5,700 of them, to a random sample beyond.
+    Departs from [1]_: epsilon is 0.75, not 0.5, so that sound constraints never share the price of a wrong one at the
+    end of a chain; the inner minimum is a local one, sought from the last solution and from earlier ones, so L may be
+    a little too high; steps are sized per constraint, by what moving its rows costs, and shrink by a fixed factor,
+    because a distant upper bound (or none) makes the paper's steps too long; a tolerance decides instead of the sign.
+
+    References
+    ----------
+    .. [1] R. Randel, D. Aloise, S. J. Blanchard, A. Hertz (2021). "A Lagrangian-based score for assessing the quality
+       of pairwise constraints in semi-supervised clustering." Data Mining and Knowledge Discovery 35.
+
+    Examples
+    --------
+    >>> from clew.audit import impact
+    >>> X = [[0.0], [1.0], [2.0], [8.0], [9.0], [10.0]]
+    >>> found = impact(X, {"must_link": [(0, 1), (2, 3)], "cannot_link": [(0, 5)]}, n_clusters=2)
+    >>> found.must_link_suspect
+    array([False,  True])
+    >>> print(found.table()[0]["sentence"])
+    2 and 3 are said to belong together, but that costs 0.55 times what moving a typical row does: look again.
+    """
+    check_options(tolerance, max_iter)
+    prepared = prepare(X, n_clusters, model, metric, as_generator(random_state))
+    return impact_of(prepared, Constraints.of(constraints, n_samples=prepared.n_rows), tolerance, max_iter)
+
+
+def check_options(tolerance: Any, max_iter: Any) -> None:
+    """Refuse a tolerance or a limit that makes no sense."""
+    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.number) or not tolerance >= 0:
+        raise ParameterError(f"tolerance={tolerance!r} in impact: expected a number >= 0.")
+    if isinstance(max_iter, bool) or not isinstance(max_iter, int | np.integer) or max_iter < 1:
+        raise ParameterError(f"max_iter={max_iter!r} in impact: expected an integer >= 1.")
+
+
+def impact_of(model: Model, constraints: Constraints, tolerance: float = TOLERANCE, max_iter: int = MAX_ITER) -> Impact:
+    """`impact` on prepared data."""
+    unit = model.unit
+    named = named_statements(constraints, unit)
+    dual = dual_ascent(
+        model.criterion(named.tied, named.anchors), model.centers, named.statements, max_iter=int(max_iter)
+    )
+    scores = _scores(constraints, named, dual, model.labels)
+    return Impact(
+        constraints,
+        model.n_clusters,
+        model.name,
+        *scores,
+        unit=unit,
+        tolerance=float(tolerance),
+        labels=model.labels,
+        lower_bound=dual.lower_bound,
+        upper_bound=dual.upper_bound,
+        history=dual.history,
+        converged=dual.converged,
+    )
+
+
+def _scores(
+    constraints: Constraints, named: Named, dual: Dual, labels: npt.NDArray[np.int64]
+) -> tuple[FloatArray, FloatArray, FloatArray | None, FloatArray | None, FloatArray | None]:
+    """Scores by kind: minus the sum of the multipliers over the clusters, Eq. 5.17."""
+    pulls, prices = 0.0 - np.abs(dual.pulls).sum(axis=1), 0.0 - dual.prices.sum(axis=1)
+    n_pairs, n_labels = len(constraints.must_link), len(named.label_rows)
+    of_labels = of_must = of_cannot = None
+    if constraints.labels is not None:
+        of_labels = np.zeros(constraints.n_rows)
+        of_labels[named.label_rows] = pulls[n_pairs : n_pairs + n_labels]
+    if constraints.must_groups is not None:
+        of_must = np.zeros((constraints.n_rows, _width(constraints.must_groups)))
+        of_must[tuple(named.must_entries.T)] = pulls[n_pairs + n_labels :]
+    if constraints.cannot_groups is not None:
+        of_cannot = np.zeros((constraints.n_rows, _width(constraints.cannot_groups)))
+        rows, columns, sets = named.cannot_entries.T
+        of_cannot[rows, columns] = 0.0 - dual.prices[sets, labels[rows]]  # what the row pays where it would be
+    return pulls[:n_pairs], prices[: len(constraints.cannot_link)], of_labels, of_must, of_cannot
+
+
+def _width(groups: npt.NDArray[np.int64]) -> int:
+    return 1 if groups.ndim == 1 else groups.shape[1]

@@ -1,0 +1,283 @@
+"""What a set of constraints is worth before anything is clustered with it.
+
+Davidson, Wagstaff and Basu 2006 (`davidson2006`): informativeness and coherence, survey Eq. 94 to 97. Davidson 2012
+(`davidson2012`): the fractional chromatic number as a measure of difficulty. Survey section 5.3 (`truong2013`): when
+answers should not be passed on to neighbours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.stats import mannwhitneyu
+
+from clew._validation import as_generator, check_matrix
+from clew.audit._distances import VECTOR_METRICS, pair_distances
+from clew.audit._models import check_n_clusters
+from clew.constraints import Constraints
+from clew.exceptions import ConstraintError, DataError, ParameterError
+from clew.partitional import SeededKMeans
+from clew.solvers.fractional_coloring import fractional_chromatic_number
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+# Entries of one block of projections.
+_BLOCK_ENTRIES = 4_000_000
+# Overlaps below this share of the longest vector are rounding.
+_ROUNDING = 1e-12
+# Answers of each kind below which nothing can be said about neighbours, and the share of pairs called near.
+_LEAST_ANSWERS, _NEAR = 8, 0.25
+# Near rows "tend to share answers" when a near pair is the same this much oftener than a far one (or so many times as
+# often, where few pairs are the same at all), surely enough.
+_LEAST_LIFT, _LEAST_RATIO, _SURE = 0.15, 3.0, 0.05
+
+
+def informativeness(
+    X: Any, constraints: Any, n_clusters: int | None = None, *, labels: Any = None, random_state: Any = 0
+) -> float:
+    """Share of the constraints that a clustering without knowledge breaks: what it could learn from them.
+
+    Survey Eq. 94 with the sign put right: 1 counts what is *not* satisfied.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Clustered by k-means unless `labels` are given; then only its number of rows counts.
+    constraints : Constraints, dict, frame or path
+        Given pairs count.
+    n_clusters : int, optional
+    labels : array-like of shape (n_samples,), optional
+        The clustering without knowledge.
+    random_state : int, Generator, RandomState or None, default=0
+
+    Examples
+    --------
+    >>> from clew.audit import informativeness
+    >>> X = [[0.0], [1.0], [8.0], [9.0]]
+    >>> informativeness(X, {"must_link": [(0, 1)], "cannot_link": [(2, 3)]}, 2)
+    0.5
+    """
+    X = check_matrix(X)
+    known = Constraints.of(constraints, n_samples=X.shape[0])
+    pairs = _some_pairs(known, "informativeness")
+    if labels is None:
+        if n_clusters is None:
+            raise ParameterError("informativeness needs n_clusters, or the labels of a clustering.")
+        check_n_clusters(n_clusters, X.shape[0])
+        labels = SeededKMeans(n_clusters, random_state=as_generator(random_state)).fit(X).labels_
+    clusters = np.asarray(labels)
+    if clusters.shape != (X.shape[0],):
+        raise ParameterError(f"labels has shape {clusters.shape}, but X has {X.shape[0]} rows.")
+    together = clusters[pairs[:, 0]] == clusters[pairs[:, 1]]
+    return float((together != (np.arange(len(pairs)) < len(known.must_link))).mean())
+
+
+def _some_pairs(known: Constraints, name: str) -> IntArray:
+    pairs = np.concatenate([known.must_link, known.cannot_link])
+    if not len(pairs):
+        raise ConstraintError(f"{name} needs pairs; these constraints hold none.")
+    return pairs
+
+
+def coherence(X: Any, constraints: Any) -> float:
+    """Share of the (must-link, cannot-link) pairs that do not pull the same region both ways.
+
+    A must-link and a cannot-link are coherent when, projected on each other's line, neither overlaps the other: survey
+    Eq. 95 to 97, with the overlap of two intervals for Eq. 96. Euclidean; transform X for another metric.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+    constraints : Constraints, dict, frame or path
+        Given pairs, of both kinds.
+
+    Notes
+    -----
+    Time O(a b d) for a must-links and b cannot-links, in blocks.
+
+    Examples
+    --------
+    >>> from clew.audit import coherence
+    >>> X = [[0.0, 0.0], [1.0, 0.0], [3.0, 0.0], [3.0, 1.0]]
+    >>> coherence(X, {"must_link": [(0, 1)], "cannot_link": [(2, 3), (0, 2)]})
+    0.5
+    """
+    X = check_matrix(X)
+    known = Constraints.of(constraints, n_samples=X.shape[0])
+    if not len(known.must_link) or not len(known.cannot_link):
+        raise ConstraintError("coherence compares must-links with cannot-links; give some of both.")
+    must, cannot = _ends(X, known.must_link), _ends(X, known.cannot_link)
+    rows = max(1, _BLOCK_ENTRIES // len(known.cannot_link))
+    longest = max(np.linalg.norm(ends[1] - ends[0], axis=1).max() for ends in (must, cannot))
+    coherent = 0
+    for start in range(0, len(known.must_link), rows):
+        block = must[0][start : start + rows], must[1][start : start + rows]
+        overlap = np.maximum(_overlaps(block, cannot), _overlaps(cannot, block).T)
+        coherent += int((overlap <= _ROUNDING * longest).sum())
+    return coherent / (len(known.must_link) * len(known.cannot_link))
+
+
+def _ends(X: Any, pairs: IntArray) -> tuple[FloatArray, FloatArray]:
+    first, second = (X[pairs[:, side]] for side in (0, 1))
+    if sparse.issparse(X):
+        first, second = first.toarray(), second.toarray()
+    return first.astype(np.float64), second.astype(np.float64)
+
+
+def _overlaps(vectors: tuple[FloatArray, FloatArray], onto: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """Length of the overlap of each vector, projected on the line of each other one, with it."""
+    start, end = onto
+    length = np.linalg.norm(end - start, axis=1)
+    direction = (end - start) / np.where(length > 0, length, 1.0)[:, None]
+    shift = np.einsum("ij,ij->i", start, direction)
+    first, second = (ends @ direction.T - shift for ends in vectors)
+    return np.maximum(np.minimum(np.maximum(first, second), length) - np.maximum(np.minimum(first, second), 0.0), 0.0)
+
+
+@dataclass(frozen=True)
+class Difficulty:
+    """How hard the cannot-links are to satisfy: the fractional chromatic number of the graph of components.
+
+    Attributes
+    ----------
+    lower, upper : float
+        It lies between these; infinite where the constraints contradict each other.
+    n_core : int
+        Components left after peeling off those that always find a colour.
+    """
+
+    lower: float
+    upper: float
+    n_core: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether the two bounds meet."""
+        return self.upper - self.lower <= 1e-6 or self.lower == np.inf
+
+    @property
+    def message(self) -> str:
+        """The finding in a sentence."""
+        if self.lower == np.inf:
+            return "The constraints contradict each other: no number of clusters would do."
+        least = int(np.ceil(self.lower - 1e-6))
+        value = f"{self.lower:.4g}" if self.exact else f"between {self.lower:.4g} and {self.upper:.4g}"
+        return f"The fractional chromatic number is {value}: at least {least} clusters are needed."
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def difficulty(constraints: Any, *, n_samples: int | None = None, work_limit: int = 2_000_000) -> Difficulty:
+    """Fractional chromatic number of the cannot-links between components, as an interval.
+
+    Parameters
+    ----------
+    constraints : Constraints, labels, dict, frame or path
+    n_samples : int, optional
+        Number of rows, where the constraints do not say it.
+    work_limit : int, default=2,000,000
+        Steps of the search for independent sets; beyond it the bounds found so far are given.
+
+    Notes
+    -----
+    A component with fewer partners than the largest clique found always finds a colour and is peeled off first. On the
+    rest, independent sets are generated as a linear program asks for them.
+
+    Examples
+    --------
+    >>> from clew.audit import difficulty
+    >>> ring = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)]
+    >>> difficulty({"cannot_link": ring}).upper
+    2.5
+    """
+    known = Constraints.of(constraints, n_samples=n_samples)
+    closed = known.closure()
+    if closed.contradictory:
+        return Difficulty(np.inf, np.inf, 0)
+    return Difficulty(*fractional_chromatic_number(closed.graph, work_limit))
+
+
+@dataclass(frozen=True)
+class Propagation:
+    """Whether near rows tend to share answers.
+
+    Attributes
+    ----------
+    verdict : {"yes", "no", "unknown"}
+        "no": do not pass answers on to neighbours, and do not learn a metric from them.
+    near_same, far_same : float
+        Share of "same" among the nearest quarter of the pairs, and among the others.
+    p_value : float
+        Of distances that do not differ between must-links and cannot-links.
+    """
+
+    verdict: Literal["yes", "no", "unknown"]
+    near_same: float
+    far_same: float
+    p_value: float
+
+    def __bool__(self) -> bool:
+        return self.verdict == "yes"
+
+    @property
+    def message(self) -> str:
+        """The finding in a sentence."""
+        if self.verdict == "unknown":
+            return f"Too few answers to tell whether near rows share them: {_LEAST_ANSWERS} of each kind are needed."
+        shares = f"{self.near_same:.0%} of the near pairs are the same, {self.far_same:.0%} of the others"
+        if self.verdict == "yes":
+            return f"Near rows tend to share answers: {shares}."
+        return f"Near rows do not tend to share answers ({shares}): do not pass answers on to neighbours here."
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def propagation(X: Any, constraints: Any, *, metric: Any = "euclidean") -> Propagation:
+    """Tell whether near rows tend to share answers, as methods that pass answers on to neighbours suppose.
+
+    Propagation, metric learning and questions about borders help only where they do (survey section 5.3; its
+    counterexample are the boards of tic-tac-toe, where one cell decides who wins).
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+    constraints : Constraints, dict, frame or path
+        Given pairs, best about rows drawn at random.
+    metric : str, callable or square array, default="euclidean"
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from clew import Constraints
+    >>> from clew.audit import propagation
+    >>> X, y = np.repeat([[0.0], [9.0]], 20, axis=0), np.repeat([0, 1], 20)
+    >>> propagation(X, Constraints.sample(y, 60, random_state=0)).verdict
+    'yes'
+    """
+    if isinstance(metric, str) and metric not in (*VECTOR_METRICS, "precomputed"):
+        raise ParameterError(
+            f"metric={metric!r} in propagation: expected one of {', '.join(VECTOR_METRICS)} or a matrix."
+        )
+    n_rows = len(metric) if isinstance(metric, np.ndarray) else X.shape[0] if hasattr(X, "shape") else len(X)
+    known = Constraints.of(constraints, n_samples=n_rows)
+    n_must, n_cannot = len(known.must_link), len(known.cannot_link)
+    if min(n_must, n_cannot) < _LEAST_ANSWERS:
+        return Propagation("unknown", np.nan, np.nan, np.nan)
+    distances = pair_distances(X, np.concatenate([known.must_link, known.cannot_link]), metric)
+    if not np.isfinite(distances).all():
+        raise DataError("Some distances between the rows of pairs are not finite. Fill the rows in, or scale them.")
+    same = np.arange(len(distances)) < n_must
+    # Of equal distances none is nearer than another: all of them are near, or none.
+    near = distances <= np.quantile(distances, _NEAR)
+    p_value = float(mannwhitneyu(distances[same], distances[~same], alternative="less").pvalue)
+    near_same = float(same[near].mean())
+    far_same = float(same[~near].mean()) if not near.all() else near_same
+    oftener = near_same - far_same >= _LEAST_LIFT or near_same >= _LEAST_RATIO * far_same
+    return Propagation("yes" if oftener and p_value <= _SURE else "no", near_same, far_same, p_value)

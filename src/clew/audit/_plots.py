@@ -1,0 +1,70 @@
+"""The few pictures that audits draw; matplotlib is loaded on use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from clew.exceptions import MissingExtraError
+
+# Colours that stay apart for every kind of colour vision; suspects are the warm one.
+FINE, SUSPECT, BEST, FAINT = "#88a3b8", "#c1443c", "#117733", "#6b7280"
+_LINES = ("#332288", "#117733", "#c1443c", "#999933", "#88a3b8", "#882255")
+
+
+def panels(n_panels: int, height: float) -> Any:
+    """Axes one below the other in a new figure."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("The plot needs matplotlib: pip install 'clew[plot]'.") from error
+    figure = Figure(figsize=(8, height), dpi=120, layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    return figure.subplots(n_panels, squeeze=False).ravel()
+
+
+def _axes(ax: Any, height: float) -> Any:
+    return panels(1, height)[0] if ax is None else ax
+
+
+def _finish(axes: Any, title: str) -> Any:
+    axes.set_title(title, loc="left", fontsize=11)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return axes.figure
+
+
+def bars(
+    names: Sequence[str],
+    values: Sequence[float],
+    marked: Sequence[bool],
+    *,
+    xlabel: str,
+    title: str,
+    colour: str = SUSPECT,
+    limit: float | None = None,
+    ax: Any = None,
+) -> Any:
+    """Horizontal bars, the first on top; marked ones stand out, a dashed line shows the limit."""
+    axes = _axes(ax, 1.2 + 0.24 * max(len(names), 4))
+    places = range(len(names))
+    axes.barh(places, values, color=[colour if mark else FINE for mark in marked], height=0.7)
+    axes.set_yticks(places, names, fontsize=8)
+    axes.set_ylim(len(names) - 0.4, -0.6)  # the first on top
+    axes.set_xlabel(xlabel, color=FAINT)
+    if limit is not None:
+        axes.axvline(limit, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)))
+    return _finish(axes, title)
+
+
+def lines(x: Any, curves: Mapping[str, Any], *, xlabel: str, ylabel: str, title: str, ax: Any = None) -> Any:
+    """Curves over a common axis, with a legend when there are several."""
+    axes = _axes(ax, 4.2)
+    for place, (name, values) in enumerate(curves.items()):
+        axes.plot(x, values, color=_LINES[place % len(_LINES)], linewidth=1.4, label=name, marker=".", markersize=3)
+    axes.set_xlabel(xlabel, color=FAINT)
+    axes.set_ylabel(ylabel, color=FAINT)
+    if len(curves) > 1:
+        axes.legend(frameon=False, fontsize=9)
+    return _finish(axes, title)

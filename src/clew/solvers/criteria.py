@@ -1,0 +1,206 @@
+"""What a clustering costs under the k-means and the k-medoids criterion, when some of its rows are charged extra.
+
+A *solution* is a set of centres. Its *free* rows go to their nearest one; the *tied* rows, which knowledge names, are
+assigned by the caller, who adds charges to their costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+from clew.kernels.assign import add_rows, assign_nearest
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Labels = npt.NDArray[np.int32]
+
+# Rows whose scores are computed at once: they stay in the second-level cache.
+_BLOCK_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Centres and what follows from them.
+
+    Attributes
+    ----------
+    centers : ndarray
+        Means (n_clusters, n_features), or positions of the medoids among the candidates (n_clusters,).
+    costs : ndarray of shape (n_tied, n_clusters)
+        Cost of each tied row with each centre.
+    free_cost : float
+        Cost of the free rows, each with its nearest centre.
+    free_sums : ndarray of shape (n_clusters, n_columns)
+        Free rows added up by cluster: the rows themselves, or their distances to the candidates.
+    free_counts : ndarray of shape (n_clusters,)
+    """
+
+    centers: npt.NDArray[Any]
+    costs: FloatArray
+    free_cost: float
+    free_sums: FloatArray
+    free_counts: FloatArray
+
+
+class Criterion(Protocol):
+    """What the dual ascent needs to know about a clustering criterion."""
+
+    n_clusters: int
+
+    def at(self, centers: npt.NDArray[Any]) -> Solution:
+        """The solution with these centres."""
+
+    def descend(self, solution: Solution, tied_labels: Labels) -> Solution:
+        """The solution whose centres fit the free rows of this one and the tied rows as labelled."""
+
+    def between(self, first: Solution, second: Solution) -> FloatArray:
+        """Distances from the centres of one solution to those of another."""
+
+
+def sums_by_label(values: Any, labels: npt.NDArray[Any], n_clusters: int) -> tuple[FloatArray, FloatArray]:
+    """Rows of `values`, dense or sparse, added up and counted by label."""
+    if sparse.issparse(values):
+        rows = np.arange(len(labels))
+        choose = sparse.csr_array((np.ones(len(labels)), (labels, rows)), shape=(n_clusters, len(labels)))
+        counts = np.bincount(labels, minlength=n_clusters).astype(np.float64)
+        return np.asarray((choose @ values).toarray(), dtype=np.float64), counts
+    sums, counts = np.zeros((n_clusters, values.shape[1])), np.zeros(n_clusters)
+    add_rows(values, np.ones(len(labels)), np.ascontiguousarray(labels, dtype=np.int32), sums, counts)
+    return sums, counts
+
+
+class SquaredDistances:
+    """The k-means criterion: squared Euclidean distances to the mean.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features), float64
+        Dense rows are best centred: distances are computed from products.
+    tied : ndarray
+        The rows that are assigned by the caller, ascending.
+    n_clusters : int
+    anchors : CSR matrix of shape (n_anchors, n_tied), optional
+        Which tied rows each anchor stands for. Anchors come after the tied rows. In a cluster an anchor costs what all
+        its rows would cost there beyond what they cost in the best one.
+    """
+
+    def __init__(self, X: Any, tied: IntArray, n_clusters: int, anchors: sparse.csr_array | None = None) -> None:
+        self.n_clusters, self._anchors = n_clusters, anchors
+        free = np.ones(X.shape[0], dtype=bool)
+        free[tied] = False
+        self._tied, self._free = X[tied], X[np.flatnonzero(free)]
+        self._tied_norms, self._free_norm = _square_norms(self._tied), float(_square_norms(self._free).sum())
+
+    def at(self, centers: FloatArray) -> Solution:
+        """The solution with these centres."""
+        directions = np.ascontiguousarray(-2 * centers.T)
+        offsets = np.einsum("ij,ij->i", centers, centers)
+        costs = np.maximum(np.asarray(self._tied @ directions) + offsets + self._tied_norms[:, None], 0.0)
+        costs = _with_anchors(costs, self._anchors)
+        n_free, n_columns = self._free.shape
+        sums, counts, totals = np.zeros((self.n_clusters, n_columns)), np.zeros(self.n_clusters), np.zeros(2)
+        labels = np.zeros(n_free, dtype=np.int32)
+        everyone, no_weights = np.ones(min(n_free, _BLOCK_ROWS), dtype=np.uint8), np.empty(0)
+        is_sparse = sparse.issparse(self._free)
+        for start in range(0, n_free, _BLOCK_ROWS):
+            rows = self._free[start : start + _BLOCK_ROWS]
+            scores = np.ascontiguousarray(rows @ directions)
+            values = np.empty((0, 0)) if is_sparse else rows
+            assign_nearest(
+                values,
+                scores,
+                offsets,
+                no_weights,
+                everyone[: len(scores)],
+                labels[start : start + _BLOCK_ROWS],
+                sums,
+                counts,
+                totals,
+            )
+        if is_sparse:
+            sums, _ = sums_by_label(self._free, labels, self.n_clusters)
+        return Solution(centers, costs, float(totals[0]) + self._free_norm, sums, counts)
+
+    def descend(self, solution: Solution, tied_labels: Labels) -> Solution:
+        """The solution whose centres are the means of the free rows of this one and the tied rows as labelled."""
+        tied_labels = tied_labels[: self._tied.shape[0]]
+        sums, counts = sums_by_label(self._tied, tied_labels, self.n_clusters)
+        sums, counts = sums + solution.free_sums, counts + solution.free_counts
+        centers = solution.centers.copy()
+        filled = counts > 0
+        centers[filled] = sums[filled] / counts[filled, None]
+        return solution if np.array_equal(centers, solution.centers) else self.at(centers)
+
+    def between(self, first: Solution, second: Solution) -> FloatArray:
+        """Squared distances from the centres of one solution to those of another."""
+        return np.asarray(cdist(first.centers, second.centers, "sqeuclidean"))
+
+
+def _with_anchors(costs: FloatArray, anchors: sparse.csr_array | None) -> FloatArray:
+    if anchors is None:
+        return np.ascontiguousarray(costs)
+    whole = anchors @ costs
+    return np.concatenate([costs, whole - whole.min(axis=1, keepdims=True)])
+
+
+def _square_norms(X: Any) -> FloatArray:
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return np.einsum("ij,ij->i", X, X)
+
+
+class MedoidDistances:
+    """The k-medoids criterion: distances to a row that stands for its cluster.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n_samples, n_candidates), float64
+        From every row to every row that may be a medoid.
+    candidates : ndarray of shape (n_candidates,)
+        Those rows.
+    tied : ndarray
+        The rows that are assigned by the caller, ascending.
+    n_clusters : int
+    anchors : CSR matrix of shape (n_anchors, n_tied), optional
+        As in `SquaredDistances`.
+    """
+
+    def __init__(
+        self,
+        distances: FloatArray,
+        candidates: IntArray,
+        tied: IntArray,
+        n_clusters: int,
+        anchors: sparse.csr_array | None = None,
+    ) -> None:
+        self.n_clusters, self._anchors = n_clusters, anchors
+        self._among_candidates = distances if len(candidates) == len(distances) else distances[candidates]
+        free = np.ones(len(distances), dtype=bool)
+        free[tied] = False
+        self._tied, self._free = distances[tied], distances[np.flatnonzero(free)]
+
+    def at(self, centers: IntArray) -> Solution:
+        """The solution with these medoids, as positions among the candidates."""
+        choices = self._free[:, centers]
+        labels = choices.argmin(axis=1)
+        cost = float(choices[np.arange(len(labels)), labels].sum())
+        sums, counts = sums_by_label(self._free, labels, self.n_clusters)
+        return Solution(centers, _with_anchors(self._tied[:, centers], self._anchors), cost, sums, counts)
+
+    def descend(self, solution: Solution, tied_labels: Labels) -> Solution:
+        """The solution whose medoids are best for the free rows of this one and the tied rows as labelled."""
+        tied_labels = tied_labels[: len(self._tied)]
+        sums, counts = sums_by_label(self._tied, tied_labels, self.n_clusters)
+        sums, counts = sums + solution.free_sums, counts + solution.free_counts
+        centers = np.where(counts > 0, sums.argmin(axis=1), solution.centers)
+        return solution if np.array_equal(centers, solution.centers) else self.at(centers)
+
+    def between(self, first: Solution, second: Solution) -> FloatArray:
+        """Distances from the medoids of one solution to those of another."""
+        return self._among_candidates[np.ix_(first.centers, second.centers)]

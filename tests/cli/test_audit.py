@@ -1,0 +1,68 @@
+"""`clew audit` and `clew advise`: table, picture, JSON, refusals."""
+
+import json
+
+import pytest
+
+HEADER = "id_1,id_2,answer,annotator\n"
+
+
+@pytest.fixture
+def answers(blobs):
+    """Answers about the twelve rows; b-g is wrong."""
+    names = ["abcd", "efgh", "ijkl"]
+    lines = [f"{group[0]},{other},same,ann" for group in names for other in group[1:]]
+    lines += [f"{first},{second},different,bob" for first, second in ["ae", "bi", "fj", "ck", "gl", "dh"]]
+    (blobs / "answers.csv").write_text(HEADER + "\n".join([*lines, "b,g,same,bob"]) + "\n")
+    return blobs
+
+
+WORDS = ("data.csv", "-c", "answers.csv", "--id", "name")
+
+
+def test_audit_lists_the_wrong_answer_first(clew, answers):
+    result = clew("audit", *WORDS, "-k", 3, "--most", 2, "--plot", "audit.png", "-o", "ranked.csv")
+    assert result.exit_code == 0, result.output
+    first = next(line for line in result.stdout.splitlines() if "–" in line)
+    assert "b – g" in first and "same" in first
+    assert "(by bob)" in result.stdout and "14 answers less suspicious" in result.stdout
+    assert (answers / "audit.png").read_bytes().startswith(b"\x89PNG")
+    ranked = (answers / "ranked.csv").read_text().splitlines()
+    assert ranked[0].startswith("rank,id_1,id_2,answer,suspicion,likely") and ranked[1].startswith("1,b,g,same,")
+    assert len(ranked) == 17
+
+
+def test_audit_as_json(clew, answers):
+    told = json.loads(clew("audit", *WORDS, "-k", 3, "--json").stdout)
+    assert [told["answers"][0][key] for key in ("id_1", "id_2", "answer", "annotator")] == ["b", "g", "same", "bob"]
+    assert told["answers"][0]["likely"] in ("same", "different") and set(told["error_rates"]) == {"ann", "bob"}
+
+
+def test_advise_tells_number_and_distance(clew, answers):
+    result = clew("advise", *WORDS, "--most-clusters", 4, "--metrics", "euclidean,cosine", "--plot", "advice.png")
+    assert result.exit_code == 0, result.output
+    assert "clusters fit best" in result.stdout and "propagation" in result.stdout
+    assert (answers / "advice.png").read_bytes().startswith(b"\x89PNG")
+    told = json.loads(clew("advise", *WORDS, "--most-clusters", 4, "-k", 3, "--json").stdout)
+    assert told["n_clusters"] == 3 and len(told["n_clusters_table"]) == 3
+    assert {row["metric"] for row in told["metric_table"]} >= {"euclidean", "cosine"}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("audit", *WORDS, "-k", 30), 2, "n_clusters=30, but X has 12 rows"),
+        (("audit", *WORDS, "-k", 3, "--plot", "a.txt"), 2, "pictures are written as .png"),
+        (("advise", *WORDS, "--metrics", "euclid"), 2, "metric='euclid'"),
+        (("audit", "data.csv", "-c", "none.csv", "--id", "name", "-k", 3), 2, "none.csv"),
+    ],
+)
+def test_bad_input_is_one_sentence(clew, answers, words, code, message):
+    result = clew(*words)
+    assert result.exit_code == code and message in " ".join(result.stderr.split())
+
+
+def test_a_file_without_pairs_is_refused(clew, answers):
+    (answers / "answers.csv").write_text("id_1,id_2,answer\na,b,unsure\n")
+    result = clew("audit", *WORDS, "-k", 3)
+    assert result.exit_code == 2 and "no answers about pairs" in result.stderr

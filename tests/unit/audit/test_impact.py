@@ -1,0 +1,187 @@
+"""`clew.audit.impact`: what it takes, what it refuses, what its result says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+from clew import Constraints
+from clew.audit import impact
+from clew.exceptions import ConstraintError, DataError, ParameterError
+
+GROUPS = np.repeat(np.arange(3), 10)
+
+
+@pytest.fixture
+def blobs():
+    return np.random.default_rng(0).normal(size=(30, 2)) + 12.0 * np.array([[0, 0], [1, 0], [0, 1]])[GROUPS]
+
+
+WRONG = {"must_link": [(0, 1), (0, 10)], "cannot_link": [(2, 3), (2, 20)]}
+
+
+@pytest.mark.parametrize("model", ["kmeans", "kmedoids"])
+def test_wrong_pairs_are_suspect_and_right_ones_cost_nothing(blobs, model):
+    found = impact(blobs, WRONG, 3, model)
+    assert found.must_link_suspect.tolist() == [False, True]
+    assert found.cannot_link_suspect.tolist() == [True, False]
+    assert found.must_link_score[0] == 0 and found.cannot_link_score[1] == 0
+    assert found.converged and found.lower_bound <= found.upper_bound
+    assert found.total == found.must_link_score.sum() + found.cannot_link_score.sum()
+    assert found.fraction_suspect == 0.5
+
+
+def test_table_ranks_and_tells_in_the_users_ids(blobs):
+    ids = [f"r{row}" for row in range(30)]
+    found = impact(blobs, Constraints.of({key: np.array(ids)[pairs] for key, pairs in WRONG.items()}, ids=ids), 3)
+    table = found.table()
+    assert [row["rank"] for row in table] == [1, 2, 3, 4]
+    assert {row["rows"] for row in table[:2]} == {("r0", "r10"), ("r2", "r3")}
+    assert [row["suspect"] for row in table] == [True, True, False, False]
+    assert "r0 and r10 are said to belong together, but that costs" in " ".join(row["sentence"] for row in table)
+    assert table[0]["price"] == -table[0]["score"] / found.unit
+    assert str(found) == "2 of 4 constraints look wrong for 3 clusters."
+
+
+def test_plots_are_figures_of_the_first_rows(blobs):
+    pytest.importorskip("matplotlib", reason="needs the extra plot")
+    found = impact(blobs, WRONG, 3)
+    axes = found.plot(most=3).axes[0]
+    assert len(axes.patches) == 3 and axes.get_title(loc="left") == found.message
+    assert len(found.plot_trace().axes[0].lines) == 2
+
+
+def test_a_wrong_class_is_found_among_the_right_ones(blobs):
+    labels = np.where(np.arange(30) % 2 == 0, GROUPS, -1)
+    labels[4] = 2
+    found = impact(blobs, labels, 3)
+    assert np.flatnonzero(found.label_suspect).tolist() == [4]
+    assert found.table()[0]["sentence"].startswith("4 is said to be of its class")
+
+
+def test_groups_are_priced_by_row(blobs):
+    must, cannot = np.full(30, -1), np.full(30, -1)
+    must[[0, 1, 2, 3, 25]] = 7  # row 25 is of another blob
+    cannot[[5, 6, 15]] = 1  # rows 5 and 6 are of one blob
+    found = impact(blobs, {"must_groups": must, "cannot_groups": cannot}, 3)
+    assert found.must_group_score.shape == found.cannot_group_score.shape == (30, 1)
+    assert np.flatnonzero(found.must_group_score.ravel() < -found.tolerance * found.unit).tolist() == [25]
+    assert np.flatnonzero(found.cannot_group_score.ravel()).tolist() == [5, 6]
+    assert found.must_link_suspect.size == 0
+
+
+def test_doubtful_pairs_cost_at_most_their_odds(blobs):
+    sure = impact(blobs, {"cannot_link": [(2, 3)]}, 3)
+    doubtful = impact(blobs, Constraints(cannot_link=[(2, 3)], cannot_link_confidence=0.1), 3)
+    assert sure.cannot_link_score[0] < doubtful.cannot_link_score[0] < 0
+    assert -doubtful.cannot_link_score[0] <= 3 * doubtful.unit * 0.1 / 0.9 * (1 + 1e-12)  # in each of three clusters
+
+
+def test_contradictory_and_infeasible_sets_are_scored(blobs):
+    contradictory = impact(blobs, {"must_link": [(0, 10)], "cannot_link": [(0, 10)]}, 3)
+    assert contradictory.upper_bound == np.inf
+    assert contradictory.must_link_suspect.tolist() == [True] and contradictory.cannot_link_suspect.tolist() == [False]
+    clique = [(a, b) for a in range(4) for b in range(a)]
+    infeasible = impact(blobs, {"cannot_link": clique}, 3)
+    assert infeasible.upper_bound == np.inf and infeasible.cannot_link_suspect.any()
+    one = impact(blobs, WRONG, 1)
+    assert one.must_link_score.tolist() == [0, 0] and one.cannot_link_suspect.all()
+
+
+def test_no_constraints_is_a_result_too(blobs):
+    found = impact(blobs, None, 3)
+    assert found.table() == [] and found.converged and found.fraction_suspect == 0
+    np.testing.assert_allclose(found.lower_bound, found.upper_bound, rtol=1e-12)
+
+
+def test_a_limit_of_rounds_gives_a_partial_result_that_says_so(blobs):
+    found = impact(blobs, WRONG, 3, max_iter=5)
+    assert not found.converged and len(found.history) == 5
+    assert "Partial: the bound was still rising after 5 rounds. Raise max_iter." in found.message
+
+
+def test_history_keeps_the_best(blobs):
+    history = impact(blobs, WRONG, 3).history
+    assert (history[:, 1] == np.maximum.accumulate(history[:, 0])).all()
+
+
+def test_sparse_rows_and_given_distances_are_the_same_data(blobs):
+    dense, from_csr = impact(blobs, WRONG, 3), impact(sparse.csr_matrix(blobs), WRONG, 3)
+    np.testing.assert_allclose(from_csr.must_link_score, dense.must_link_score, rtol=1e-9)
+    rows = impact(blobs, WRONG, 3, "kmedoids")
+    for metric, X in (("precomputed", cdist(blobs, blobs)), (cdist(blobs, blobs), None)):
+        given = impact(X, WRONG, 3, "kmedoids", metric=metric)
+        np.testing.assert_allclose(given.cannot_link_score, rows.cannot_link_score, rtol=1e-12)
+
+
+def test_many_rows_have_a_sample_of_medoids(blobs, monkeypatch):
+    from clew.audit import _distances
+
+    monkeypatch.setattr(_distances, "MOST_DISTANCES", 30 * 20)
+    found = impact(blobs, WRONG, 3, "kmedoids")
+    assert found.must_link_suspect.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "error", "message"),
+    [
+        (np.zeros((3, 2)), {"metric": "precomputed"}, DataError, r"shape \(3, 2\): expected a square matrix"),
+        (np.full((3, 3), np.nan), {"metric": "precomputed"}, DataError, "between rows 0 and 0 is NaN"),
+        (-np.ones((3, 3)), {"metric": "precomputed"}, DataError, "is -1: expected a finite number >= 0"),
+        ([["a"]], {"metric": "precomputed"}, DataError, "no number"),
+        (np.zeros((3, 2)), {"metric": "euclid"}, ParameterError, "metric='euclid': expected one of euclidean"),
+        (np.zeros((3, 2)), {"model": "kmeans", "metric": "cosine"}, ParameterError, "Use model='kmedoids'"),
+        (np.zeros((3, 2)), {"model": "means"}, ParameterError, "model='means'"),
+        (np.zeros((1, 2)), {}, DataError, "n_clusters=2, but X has 1 rows"),
+        (np.zeros((3, 2)), {"n_clusters": 0}, ParameterError, "n_clusters=0"),
+        (np.zeros((3, 2)), {"max_iter": 0}, ParameterError, "max_iter=0"),
+        (np.zeros((3, 2)), {"tolerance": -1}, ParameterError, "tolerance=-1"),
+        (np.array([[0.0], [np.nan]]), {"model": "kmeans"}, DataError, "NaN at row 1"),
+        (3, {"metric": "edit"}, DataError, "compares sequences"),
+    ],
+)
+def test_bad_input_is_refused_by_name(X, options, error, message):
+    options = {"model": "kmedoids", "n_clusters": 2, **options}
+    with pytest.raises(error, match=message):
+        impact(X, None, **options)
+
+
+def test_pairs_must_fit_the_rows(blobs):
+    with pytest.raises(ConstraintError, match=r"must_link\[0\] names row 30"):
+        impact(blobs, {"must_link": [(0, 30)]}, 3)
+
+
+def test_equal_rows_are_defined():
+    found = impact(np.ones((5, 2)), {"cannot_link": [(0, 1)]}, 2)
+    assert np.isfinite(found.cannot_link_score).all()
+
+
+def test_sequences_are_compared_by_edits():
+    found = impact(
+        ["abcd", "abdc", "abcc", "wxyz", "wxzy"], {"must_link": [(0, 1), (0, 3)]}, 2, "kmedoids", metric="edit"
+    )
+    assert found.must_link_suspect.tolist() == [False, True]
+
+
+@settings(max_examples=25)
+@given(data=st.data())
+def test_order_and_direction_of_pairs_do_not_matter(data):
+    X = np.random.default_rng(1).normal(size=(12, 2)) + 6.0 * (np.arange(12) % 3)[:, None]
+    pairs = data.draw(
+        st.lists(st.sampled_from([(a, b) for b in range(12) for a in range(b)]), min_size=1, max_size=8, unique=True)
+    )
+    order = data.draw(st.permutations(range(len(pairs))))
+    first = impact(X, {"cannot_link": pairs}, 3)
+    other = impact(X, {"cannot_link": [pairs[place][::-1] for place in order]}, 3)
+    # Charges are added up in another order, so the last digits differ; ties may then fall the other way.
+    np.testing.assert_allclose(other.cannot_link_score, first.cannot_link_score[order], atol=0.02 * first.unit)
+
+
+def test_scores_scale_with_the_data(blobs):
+    one, ten = impact(blobs, WRONG, 3), impact(10 * blobs, WRONG, 3)
+    np.testing.assert_allclose(ten.must_link_score, 100 * one.must_link_score, rtol=1e-6)
+    assert (ten.must_link_suspect == one.must_link_suspect).all()

@@ -1,0 +1,138 @@
+"""Measures of constraint sets, naive scores and advice: what they take, refuse and say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from clew import Constraints
+from clew.audit import (
+    advise_metric,
+    advise_n_clusters,
+    coherence,
+    difficulty,
+    informativeness,
+    metric_fitness,
+    optimistic,
+    pessimistic,
+    propagation,
+    rank_constraint_sets,
+)
+from clew.exceptions import ConstraintError, ContradictoryConstraintsError, DataError, ParameterError
+
+Y = np.repeat(np.arange(3), 15)
+
+
+@pytest.fixture
+def blobs():
+    return np.random.default_rng(0).normal(size=(45, 2)) + 12.0 * np.array([[0, 0], [1, 0], [0, 1]])[Y]
+
+
+@pytest.fixture
+def known():
+    return Constraints.sample(Y, 60, random_state=0)
+
+
+WRONG = {"must_link": [(0, 1), (0, 20)], "cannot_link": [(2, 3), (2, 40)]}
+
+
+def test_informativeness_counts_what_a_clustering_breaks(blobs):
+    assert informativeness(blobs, WRONG, 3) == 0.5
+    assert informativeness(blobs, WRONG, labels=np.zeros(45)) == 0.5
+    assert informativeness(sparse.csr_matrix(blobs), WRONG, 3) == 0.5
+    with pytest.raises(ParameterError, match="needs n_clusters"):
+        informativeness(blobs, WRONG)
+    with pytest.raises(ParameterError, match=r"labels has shape \(3,\)"):
+        informativeness(blobs, WRONG, labels=[0, 1, 2])
+    with pytest.raises(ConstraintError, match="hold none"):
+        informativeness(blobs, None, 3)
+
+
+def test_coherence_needs_both_kinds_and_reads_sparse_rows(blobs, known):
+    assert coherence(sparse.csr_matrix(blobs), known) == coherence(blobs, known)
+    with pytest.raises(ConstraintError, match="some of both"):
+        coherence(blobs, {"must_link": [(0, 1)]})
+
+
+def test_difficulty_of_groups_contradictions_and_limits():
+    assert difficulty({"cannot_groups": [0, 0, 0, 0, 1, 1]}).lower == 4
+    assert difficulty(Constraints(n_samples=3)).upper == 1
+    contradictory = difficulty({"must_link": [(0, 1)], "cannot_link": [(0, 1)]})
+    assert contradictory.lower == np.inf and "contradict" in str(contradictory)
+    rng = np.random.default_rng(0)
+    edges = [(a, b) for b in range(40) for a in range(b) if rng.random() < 0.5]
+    limited = difficulty({"cannot_link": edges}, work_limit=10)
+    assert limited.lower < limited.upper and not limited.exact and "between" in limited.message
+    better = difficulty({"cannot_link": edges}, work_limit=20_000)
+    assert limited.lower <= better.lower <= better.upper <= limited.upper
+
+
+@pytest.mark.parametrize("score", [optimistic, pessimistic])
+def test_naive_scores_find_single_wrong_pairs(blobs, score):
+    found = score(blobs, WRONG, 3)
+    assert found.must_link_suspect.tolist() == [False, True]
+    assert found.cannot_link_suspect.tolist() == [True, False]
+    assert found.must_link_score[0] == 0 and (found.cannot_link_score <= 0).all()
+
+
+def test_only_the_optimistic_score_needs_constraints_that_can_hold(blobs):
+    both = {"must_link": [(0, 20)], "cannot_link": [(0, 20)]}
+    with pytest.raises(ContradictoryConstraintsError):
+        optimistic(blobs, both, 3)
+    assert pessimistic(blobs, both, 3).must_link_suspect.tolist() == [True]
+
+
+def test_advice_on_the_number_of_clusters(blobs, known):
+    advice = advise_n_clusters(blobs, known, range(2, 6))
+    assert advice.best == 3 and advice.suspect[1] == 0 < advice.suspect[0]
+    assert [row["n_clusters"] for row in advice.table()] == [2, 3, 4, 5]
+    assert str(advice).startswith("3 clusters fit best: 0%")
+    with pytest.raises(ParameterError, match="candidates is empty"):
+        advise_n_clusters(blobs, known, [])
+    with pytest.raises(DataError, match="n_clusters=99"):
+        advise_n_clusters(blobs, known, [99])
+
+
+def test_advice_on_the_metric(blobs, known):
+    square = np.abs(blobs[:, None] - blobs[None]).sum(axis=2)
+    choices = {"own": square, "manhattan": "manhattan", "function": lambda a, b: abs(a - b).sum()}
+    advice = advise_metric(blobs, known, 3, choices, n_bags=2)
+    assert (advice.fitness == advice.fitness[0]).all() and advice.best == "own"
+    assert {row["metric"] for row in advice.table()} == set(choices)
+    assert "hardly a difference" in advice.message
+    assert len(advise_metric(blobs, known, 3, n_bags=1).metrics) == 5
+    for options, message in (({"metrics": []}, "metrics is empty"), ({"n_bags": 0}, "n_bags=0")):
+        with pytest.raises(ParameterError, match=message):
+            advise_metric(blobs, known, 3, **options)
+
+
+def test_segments_add_up(blobs):
+    wide = np.tile(blobs, (1, 3))
+    known = {"must_link": [(0, 1), (0, 20)]}
+    assert metric_fitness(wide, known, 3, segments=3) == metric_fitness(blobs, known, 3) == 0.5
+    with pytest.raises(ParameterError, match="segments=7"):
+        metric_fitness(wide, known, 3, segments=7)
+
+
+def test_plots_of_advice(blobs, known):
+    pytest.importorskip("matplotlib", reason="needs the extra plot")
+    assert len(advise_n_clusters(blobs, known, [2, 3]).plot().axes[0].lines) == 1
+    assert len(advise_metric(blobs, known, 3, ["euclidean"], n_bags=1).plot().axes[0].patches) == 1
+
+
+def test_sets_are_ranked_by_their_sum(blobs):
+    sets = [{"must_link": [(0, 1)]}, {"must_link": [(0, 20)]}, {"must_link": [(0, 20), (1, 40)]}]
+    ranked = rank_constraint_sets(blobs, sets, 3)
+    assert ranked.order.tolist() == [2, 1, 0]
+    assert rank_constraint_sets(blobs, sets, 3, correct=False).order.tolist() == [0, 1, 2]
+    assert ranked.table()[0] == {"rank": 1, "index": 2, "score": ranked.scores[2]}
+
+
+def test_propagation_says_when_there_is_too_little_to_tell(blobs, known):
+    assert propagation(blobs, known) and propagation(blobs, known, metric="manhattan")
+    assert propagation(blobs, WRONG).verdict == "unknown" and "Too few" in str(propagation(blobs, WRONG))
+    noise = np.random.default_rng(1).normal(size=(45, 2))
+    assert propagation(noise, known).verdict == "no"
+    with pytest.raises(ParameterError, match="metric='edit'"):
+        propagation(blobs, known, metric="edit")

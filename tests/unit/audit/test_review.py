@@ -1,0 +1,130 @@
+"""`clew.audit.review`: evidence, words and refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from clew import Constraints
+from clew.active import Answer
+from clew.audit import review
+from clew.exceptions import ConstraintError, DataError, ParameterError
+
+Y = np.repeat(np.arange(3), 15)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return np.random.default_rng(0).normal(size=(45, 2)) + 12.0 * np.array([[0, 0], [1, 0], [0, 1]])[Y]
+
+
+@pytest.fixture(scope="module")
+def answers():
+    known = Constraints.sample(Y, 40, balance=0.5, random_state=0)
+    right = [(pair, "same") for pair in known.must_link.tolist()]
+    return right + [(pair, "different") for pair in known.cannot_link.tolist()]
+
+
+def by_index(found):
+    return {doubt.index: doubt for doubt in found.doubts}
+
+
+def test_turned_answers_come_first_with_the_likely_right_one(blobs, answers):
+    told = list(answers)
+    turned = {3: "different", 17: "different", 30: "same"}
+    for place, word in turned.items():
+        told[place] = (told[place][0], word)
+    found = review(blobs, told, 3, ids=[f"r{row}" for row in range(45)])
+    assert {doubt.index for doubt in found.doubts[:3]} == set(turned)
+    for doubt in found.doubts[:3]:
+        assert doubt.suspicion > 0.5 and doubt.likely != doubt.answer == turned[doubt.index]
+        assert doubt.rows == tuple(f"r{row}" for row in told[doubt.index][0])
+        assert "of the clusterings put the two" in " ".join(doubt.reasons)
+    suspicions = [doubt.suspicion for doubt in found.doubts]
+    assert suspicions == sorted(suspicions, reverse=True) and min(suspicions) >= 0 and max(suspicions) <= 1
+    assert str(found).startswith("3 of 40 answers are more likely wrong than right")
+    assert found.table()[0]["rank"] == 1 and len(found) == 40
+
+
+def test_the_same_input_gives_the_same_list(blobs, answers):
+    assert review(blobs, answers, 3).doubts == review(blobs, answers, 3).doubts
+
+
+def test_a_contradiction_raises_the_suspicion_of_its_answers(blobs, answers):
+    (first, second), _ = answers[0]
+    third = next(row for row in np.flatnonzero(Y[first] == Y).tolist() if row not in (first, second))
+    loop = [((second, third), "same"), ((first, third), "different")]
+    alone = by_index(review(blobs, [*answers[1:], loop[0]], 3))[len(answers) - 1]
+    doubts = by_index(review(blobs, [*answers, *loop], 3))
+    blamed = doubts[len(answers)]
+    assert blamed.suspicion > alone.suspicion
+    assert "contradicts other answers" in blamed.reasons[0]
+    assert doubts[len(answers) + 1].suspicion > blamed.suspicion  # the data speak against the cannot-link
+
+
+def test_a_check_question_confirms_or_denies(blobs, answers):
+    pair, _ = answers[0]
+    confirmed = by_index(review(blobs, [*answers, (pair, "same", None, "a", None, True)], 3))[0]
+    denied = by_index(review(blobs, [*answers, {"pair": pair[::-1], "answer": "no", "is_check": True}], 3))[0]
+    assert confirmed.suspicion < by_index(review(blobs, answers, 3))[0].suspicion < denied.suspicion
+    assert any("the other way at a check question" in reason for reason in denied.reasons)
+
+
+def test_an_annotator_who_errs_is_known_by_it(blobs, answers):
+    turned = [(pair, "different" if word == "same" else "same") for pair, word in answers[::4]]
+    told = [(pair, word, 1.0, "careful", "monday") for pair, word in answers]
+    told += [(pair, word, 1.0, "hasty", "friday") for pair, word in turned]
+    found = review(blobs, told, 3)
+    assert found.error_rates["hasty"] > 3 * found.error_rates["careful"]
+    assert found.doubts[0].annotator == "hasty" and found.doubts[0].time == "friday"
+    assert any("hasty seems to be wrong" in reason for reason in found.doubts[0].reasons)
+
+
+def test_confidence_and_present_clusters_count(blobs, answers):
+    pair, word = answers[0]
+    sure = by_index(review(blobs, answers, 3))[0].suspicion
+    doubtful = by_index(review(blobs, [(pair, word, 0.3), *answers[1:]], 3))[0]
+    assert doubtful.suspicion > sure and "confidence 0.3" in " ".join(doubtful.reasons)
+    apart = np.arange(45)
+    assert by_index(review(blobs, answers, 3, labels=apart))[0].suspicion > sure
+    assert by_index(review(blobs, answers, 3, labels=Y))[0].suspicion < sure
+
+
+def test_forms_of_answers(blobs, answers):
+    known = Constraints([pair for pair, word in answers if word == "same"],
+                        [pair for pair, word in answers if word == "different"], n_samples=45)  # fmt: skip
+    expected = [doubt.suspicion for doubt in review(blobs, answers, 3).doubts]
+    assert [doubt.suspicion for doubt in review(blobs, known, 3).doubts] == expected
+    words = [(pair, Answer.of(word)) for pair, word in answers]
+    assert [doubt.suspicion for doubt in review(blobs, words, 3).doubts] == expected
+    unsure = review(blobs, [((0, 1), "unsure"), ((0, 2), "same")], 3)
+    assert [doubt.index for doubt in unsure.doubts] == [1]
+    assert review(blobs, [], 3).doubts == ()
+
+
+def test_plot_shows_the_first(blobs, answers):
+    pytest.importorskip("matplotlib", reason="needs the extra plot")
+    assert len(review(blobs, answers, 3).plot(most=7).axes[0].patches) == 7
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (((0, 99), "same"), r"answers\[0\] names row 99, but X has 45 rows"),
+        (((0, 0), "same"), "row 0 with itself"),
+        (((0,), "same"), "expected two row positions"),
+        (((0, 1), "maybe"), r"answers\[0\] says 'maybe'"),
+        ({"pair": (0, 1)}, "has no 'answer'"),
+        (((0, 1), "same", 2.0), "confidence 2.0"),
+    ],
+)
+def test_bad_answers_are_named(blobs, answer, message):
+    with pytest.raises(ConstraintError, match=message):
+        review(blobs, [answer], 3)
+
+
+def test_bad_rows_and_labels(blobs, answers):
+    with pytest.raises(DataError, match="n_clusters=46"):
+        review(blobs, answers, 46)
+    with pytest.raises(ParameterError, match=r"labels has shape \(2,\)"):
+        review(blobs, answers, 3, labels=[0, 1])
