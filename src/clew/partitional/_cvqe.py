@@ -5,15 +5,12 @@ Davidson and Ravi 2005 (`davidson2005`), as in section 3.2.1 of the survey (`tru
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from clew._base import Capabilities
-from clew._validation import Allowed
 from clew.constraints import Closure, Constraints
-from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
+from clew.partitional._family import KMeansFamily
 from clew.partitional._lloyd import FloatArray, IntArray, Labels, Policy, Problem, Solution, Units, lloyd
 from clew.partitional._pairs import PairedAssignment, Pairs
 from clew.partitional._seeding import Start
@@ -107,30 +104,6 @@ class CVQE(KMeansFamily):
         sparse=True,
         predicts=True,
     )
-    _parameters: ClassVar[dict[str, Allowed]] = COMMON_PARAMETERS
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        init: Any = "neighbourhoods",
-        leftover: str = "k-means++",
-        n_init: int | str = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        metric: str = "euclidean",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.leftover = leftover
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.metric = metric
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     @classmethod
     def _examples(cls) -> list[CVQE]:

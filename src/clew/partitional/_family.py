@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -64,16 +64,34 @@ def mixing_cost(found: Solution) -> float:
 
 
 class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedClusterer):  # type: ignore[misc]
-    """Base of the k-means relatives; each supplies `_solve`."""
+    """Base of the k-means relatives; each supplies `_solve`, and its own constructor if it has more parameters."""
 
-    init: Any
-    leftover: str
+    _parameters: ClassVar[dict[str, Allowed]] = COMMON_PARAMETERS
     n_init: int | str
-    max_iter: int
-    tol: float
-    metric: str
-    n_jobs: int | None
     cluster_centers_: npt.NDArray[Any]
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "neighbourhoods",
+        leftover: str = "k-means++",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        metric: str = "euclidean",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.leftover = leftover
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.metric = metric
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _solve(
         self,
