@@ -22,8 +22,6 @@ from clew.exceptions import ConstraintError, ParameterError
 
 FloatArray = npt.NDArray[np.float64]
 
-# Kept at no cost is what has a price below this part of a typical row's move: the size of the last steps.
-_FREE = 1e-3
 # Subsets of the constraints that a metric is judged on, and the least size of one.
 _BAGS, _LEAST_BAG = 20, 5
 
@@ -62,7 +60,7 @@ def metric_fitness(
     model = _medoid_model(X, metric, segments, n_clusters, as_generator(random_state))
     known = Constraints.of(constraints, n_samples=model.n_rows)
     _require_pairs(known, "metric_fitness")
-    return 1.0 - impact_of(model, known, _FREE).fraction_suspect
+    return impact_of(model, known).fraction_free
 
 
 def _medoid_model(X: Any, metric: Any, segments: int | None, n_clusters: int, rng: np.random.Generator) -> Model:
@@ -182,7 +180,7 @@ def advise_metric(
     known = Constraints.of(constraints, n_samples=models[0].n_rows)
     _require_pairs(known, "advise_metric")
     bags = [_bag(known, rng) for _ in range(n_bags)]
-    fitness = [[1.0 - impact_of(model, bag, _FREE).fraction_suspect for bag in bags] for model in models]
+    fitness = [[impact_of(model, bag).fraction_free for bag in bags] for model in models]
     return MetricAdvice(tuple(named), np.array(fitness))
 
 
