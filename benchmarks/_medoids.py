@@ -1,5 +1,5 @@
-"""K-medoids under hard constraints for a few hundred rows, by a variable neighbourhood search: the partition that thesis
-section 5.4.4 scores a set of constraints by."""
+"""K-medoids under hard constraints for a few hundred rows, by a variable neighbourhood search: the partition by which
+thesis section 5.4.4 judges a set of constraints."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def not_run(name: str, title: str) -> Report:
 
 
 def rows_of(data: Any, name: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """A real set as the thesis has it. Its Glass has ten columns: the first is the row number, and classes are sorted."""
+    """A real set as the thesis has it. Its Glass has ten columns: row numbers first, and sorted classes."""
     X, y = data.load("iris_uci" if name == "iris" else name)
     return (np.column_stack([np.arange(1, len(X) + 1), X]) if name == "glass" else X), y
 

@@ -111,8 +111,8 @@ def run_informativeness(*, quick: bool) -> Report:
         rows.append(row)
     notes = [
         '100 sets of 25 right constraints each; MKM is `MPCKMeans(assignment="nearest")`, MPKM `MPCKMeans`.',
-        "Survey Table 2: better on Iris (COP 0.892 and 0.881, PKM 0.881 and 0.867, MKM 0.929 and 0.892, MPKM 0.939 and",
-        "0.935), no effect on Ionosphere (0.589 for all that count). Its sets were fully coherent; of 25 random pairs of",
-        "these data that are, nearly all are of one kind.",
+        "Survey Table 2: better on Iris (COP 0.892 and 0.881, PKM 0.881 and 0.867, MKM 0.929 and 0.892, MPKM 0.939",
+        "and 0.935), no effect on Ionosphere (0.589). Its sets were fully coherent; of 25 random pairs of these data",
+        "that are, nearly all are of one kind.",
     ]
     return Report("informativeness", title, {key: key for key in rows[0]}, rows, notes)
