@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import answers, audit, closure, importing, memory, quality, rounds, seeding, sets, table1
+from benchmarks import answers, audit, closure, importing, memory, metrics, quality, rounds, seeding, sets, table1
 from benchmarks._harness import RESULTS, environment, publish
 
 BENCHMARKS = {
@@ -20,6 +20,7 @@ BENCHMARKS = {
     "answers": answers.run,
     "sets": sets.run,
     "informativeness": sets.run_informativeness,
+    "metrics": metrics.run,
 }
 
 

@@ -5,7 +5,7 @@ Thesis (`randel2021`) sections 5.4.1 and 5.4.4; section 6.4 (`randel2021b`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from clew.audit._impact import impact_of
 from clew.audit._models import Model, prepare
 from clew.audit._plots import BEST, bars, lines
 from clew.constraints import Constraints
-from clew.exceptions import ConstraintError, ParameterError
+from clew.exceptions import ConstraintError, DataError, ParameterError
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -177,6 +177,11 @@ def advise_metric(
         raise ParameterError(f"n_bags={n_bags!r} in advise_metric: expected an integer >= 1.")
     rng = as_generator(random_state)
     models = [_medoid_model(X, metric, segments, n_clusters, rng) for metric in named.values()]
+    for name, model in zip(named, models, strict=True):
+        if model.n_rows != models[0].n_rows:
+            raise DataError(
+                f"Metric {name!r} is about {model.n_rows} rows, {next(iter(named))!r} about {models[0].n_rows}."
+            )
     known = Constraints.of(constraints, n_samples=models[0].n_rows)
     _require_pairs(known, "advise_metric")
     bags = [_bag(known, rng) for _ in range(n_bags)]
@@ -274,6 +279,8 @@ def advise_n_clusters(
     >>> advise_n_clusters(X, Constraints.sample(y, 40, random_state=0), range(2, 6)).best
     3
     """
+    if not isinstance(candidates, Iterable):
+        raise ParameterError(f"candidates={candidates!r}: expected several numbers of clusters, as in range(2, 8).")
     numbers = tuple(candidates)
     if not numbers:
         raise ParameterError("candidates is empty: name at least one number of clusters.")
@@ -345,6 +352,8 @@ def rank_constraint_sets(
     >>> rank_constraint_sets(X, [{"must_link": [(0, 1)]}, {"must_link": [(2, 3)]}], 2).order
     array([1, 0])
     """
+    if isinstance(constraint_sets, Mapping | Constraints | str):
+        raise ParameterError("constraint_sets is one set of constraints: give a list of sets.")
     prepared = prepare(X, n_clusters, model, metric, as_generator(random_state))
     sets = [Constraints.of(each, n_samples=prepared.n_rows) for each in constraint_sets]
     scores = np.array([impact_of(prepared, each).total for each in sets], dtype=np.float64)

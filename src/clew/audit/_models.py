@@ -69,9 +69,10 @@ class Model:
 def prepare(X: Any, n_clusters: int, model: str, metric: Any, rng: np.random.Generator) -> Model:
     """Check the data and cluster them without knowledge."""
     if model == "kmeans":
-        if metric != "euclidean":
+        if not isinstance(metric, str) or metric != "euclidean":
+            named = repr(metric) if isinstance(metric, str) else f"a {type(metric).__name__}"
             raise ParameterError(
-                f"metric={metric!r} with model='kmeans': its centres are means, which fit 'euclidean' only. "
+                f"metric={named} with model='kmeans': its centres are means, which fit 'euclidean' only. "
                 "Use model='kmedoids'."
             )
         return _squared(_rows(X, n_clusters), n_clusters, rng)

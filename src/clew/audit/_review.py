@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -241,6 +241,8 @@ def _read(answers: Any, n_rows: int) -> _Answers:
             for pairs, certainty, word in stated
             for pair, sure in zip(pairs.tolist(), certainty.tolist(), strict=True)
         ]
+    if not isinstance(answers, Iterable) or isinstance(answers, str | Mapping):
+        raise ConstraintError(f"answers is a {type(answers).__name__}: expected a list of answers, or Constraints.")
     kept = []
     for index, given in enumerate(answers):
         entry = dict(given) if isinstance(given, Mapping) else dict(zip(_FIELDS, given, strict=False))

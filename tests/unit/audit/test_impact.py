@@ -143,6 +143,9 @@ def test_many_rows_have_a_sample_of_medoids(blobs, monkeypatch):
         (np.zeros((3, 2)), {"tolerance": -1}, ParameterError, "tolerance=-1"),
         (np.array([[0.0], [np.nan]]), {"model": "kmeans"}, DataError, "NaN at row 1"),
         (3, {"metric": "edit"}, DataError, "compares sequences"),
+        (np.zeros((3, 2)), {"model": "kmeans", "metric": np.zeros((3, 3))}, ParameterError, "a ndarray with model"),
+        (np.zeros((3, 2)), {"metric": lambda a, b: np.nan}, DataError, "between rows 0 and 0 is NaN"),
+        (np.empty((0, 2)), {}, DataError, r"0 sample\(s\).* is required\.$"),
     ],
 )
 def test_bad_input_is_refused_by_name(X, options, error, message):
