@@ -17,6 +17,7 @@ BENCHMARKS = {
     "seeding": seeding.run,
     "table1": table1.run,
     "audit": audit.run,
+    "number": audit.run_number,
     "answers": answers.run,
     "sets": sets.run,
     "informativeness": sets.run_informativeness,

@@ -108,3 +108,37 @@ def large(model: str, n_rows: int) -> dict[str, Any]:
         "all wrong": f1(np.ones(len(bad), dtype=bool), bad),
         **figures(*by_pair(impact(X, known, 10, model)), bad),
     }  # fmt: skip
+
+
+def run_number(*, quick: bool) -> Report:
+    """Figure 5.3: the share that costs anything over the number of clusters, on the instances with five."""
+    title = "Constraints that cost anything, by the number of clusters"
+    data = published_data()
+    if data is None:
+        return not_run("number", title)
+    instances = [data.synthetic(number) for number in range(0, 500, 50 if quick else 1)]
+    instances = [each for each in instances if len(np.unique(each[1])) == 5 and len(each[2])]
+    numbers = range(4, 7) if quick else range(2, 11)
+    rows = [kept("number", str(k), quick, lambda k=k: with_number(instances, k)) for k in numbers]
+    costly = np.array([row["costly"] for row in rows])
+    lowest = costly == costly.min(axis=0)
+    wins = (lowest / lowest.sum(axis=0)).mean(axis=1)
+    rows = [row | {"mean": float(c.mean()), "wins": float(w)} for row, c, w in zip(rows, costly, wins, strict=True)]
+    columns = {"clusters": "clusters", "mean": "cost anything", "wins": "fewest here", "suspect": "suspect", "F1": "F1"}
+    notes = [
+        f"Mean shares over {len(instances)} instances, how often the first is the lowest (shared among equals), and F1",
+        "of suspects; k-medoids. Suspects are no guide to the number: beyond it, splits make wrong constraints cheap.",
+    ]
+    return Report("number", title, columns, rows, notes)
+
+
+def with_number(instances: list[Any], k: int) -> dict[str, Any]:
+    costly, suspect, called, wrong = [], [], [], []
+    for X, _, pairs, kind, bad in instances:
+        found = impact(X, Constraints(pairs[kind > 0], pairs[kind < 0], n_samples=len(X)), k, "kmedoids")
+        costly.append(1 - found.fraction_free)
+        suspect.append(found.fraction_suspect)
+        called.append(by_pair(found)[0])
+        wrong.append(np.concatenate([bad[kind > 0], bad[kind < 0]]).astype(bool))
+    F1 = f1(np.concatenate(called), np.concatenate(wrong))
+    return {"clusters": k, "costly": costly, "suspect": float(np.mean(suspect)), "F1": F1}

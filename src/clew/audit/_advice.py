@@ -208,38 +208,39 @@ class ClusterNumberAdvice:
     Attributes
     ----------
     candidates : tuple of int
-    suspect : ndarray of shape (n_candidates,)
-        Share of the constraints that look wrong with each of them.
+    fitness : ndarray of shape (n_candidates,)
+        Share of the constraints that each of them keeps at no cost.
     """
 
     candidates: tuple[int, ...]
-    suspect: FloatArray
+    fitness: FloatArray
 
     @property
     def best(self) -> int:
-        """The number with the fewest suspects; of equals the smallest."""
-        return self.candidates[int(self.suspect.argmin())]
+        """The number with the highest fitness; of equals the first."""
+        return self.candidates[int(self.fitness.argmax())]
 
     @property
     def message(self) -> str:
         """The advice in a sentence."""
-        equals = [k for k, share in zip(self.candidates, self.suspect, strict=True) if share == self.suspect.min()]
-        told = f"{self.best} clusters fit best: {self.suspect.min():.0%} of the constraints look wrong"
+        highest = self.fitness.max()
+        equals = [k for k, share in zip(self.candidates, self.fitness, strict=True) if share == highest]
+        told = f"{self.best} clusters fit best: they keep {highest:.0%} of the constraints at no cost"
         return f"{told}; so do {', '.join(map(str, equals[1:]))}." if len(equals) > 1 else f"{told}."
 
     def __str__(self) -> str:
         return self.message
 
     def table(self) -> list[dict[str, Any]]:
-        """One dict for each number of clusters: `n_clusters` and `suspect`."""
+        """One dict for each number of clusters: `n_clusters` and `fitness`."""
         return [
-            {"n_clusters": k, "suspect": float(share)} for k, share in zip(self.candidates, self.suspect, strict=True)
+            {"n_clusters": k, "fitness": float(share)} for k, share in zip(self.candidates, self.fitness, strict=True)
         ]
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the share of suspects over the number of clusters; returns the figure, not shown."""
-        curve = {"suspect": self.suspect}
-        ylabel = "share of constraints that look wrong"
+        """Draw the fitness over the number of clusters; returns the figure, not shown."""
+        curve = {"fitness": self.fitness}
+        ylabel = "share of constraints kept at no cost"
         return lines(self.candidates, curve, xlabel="clusters", ylabel=ylabel, title=self.message, ax=ax)
 
 
@@ -252,9 +253,9 @@ def advise_n_clusters(
     metric: Any = "euclidean",
     random_state: Any = 0,
 ) -> ClusterNumberAdvice:
-    """Tell how many clusters the constraints speak for: with the right number, the fewest look wrong.
+    """Tell how many clusters the constraints speak for: with the right number, the most cost nothing.
 
-    Thesis section 5.4.1, Figure 5.3.
+    Thesis section 5.4.1, Figure 5.3, where a constraint that costs anything is called wrong.
 
     Parameters
     ----------
@@ -290,7 +291,7 @@ def advise_n_clusters(
         prepared = prepare(X, k, model, metric, rng)
         known = Constraints.of(constraints, n_samples=prepared.n_rows)
         _require_pairs(known, "advise_n_clusters")
-        shares.append(impact_of(prepared, known).fraction_suspect)
+        shares.append(impact_of(prepared, known).fraction_free)
     return ClusterNumberAdvice(tuple(int(k) for k in numbers), np.array(shares))
 
 

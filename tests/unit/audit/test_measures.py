@@ -87,9 +87,9 @@ def test_only_the_optimistic_score_needs_constraints_that_can_hold(blobs):
 
 def test_advice_on_the_number_of_clusters(blobs, known):
     advice = advise_n_clusters(blobs, known, range(2, 6))
-    assert advice.best == 3 and advice.suspect[1] == 0 < advice.suspect[0]
+    assert advice.best == 3 and advice.fitness[1] == 1 > advice.fitness[0]
     assert [row["n_clusters"] for row in advice.table()] == [2, 3, 4, 5]
-    assert str(advice).startswith("3 clusters fit best: 0%")
+    assert str(advice).startswith("3 clusters fit best: they keep 100%")
     with pytest.raises(ParameterError, match="candidates is empty"):
         advise_n_clusters(blobs, known, [])
     with pytest.raises(DataError, match="n_clusters=99"):
