@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import audit, closure, importing, memory, quality, rounds, seeding, table1
+from benchmarks import answers, audit, closure, importing, memory, metrics, quality, rounds, seeding, sets, table1
 from benchmarks._harness import RESULTS, environment, publish
 
 BENCHMARKS = {
@@ -17,7 +17,11 @@ BENCHMARKS = {
     "seeding": seeding.run,
     "table1": table1.run,
     "audit": audit.run,
-    "informativeness": audit.run_informativeness,
+    "number": audit.run_number,
+    "answers": answers.run,
+    "sets": sets.run,
+    "informativeness": sets.run_informativeness,
+    "metrics": metrics.run,
 }
 
 

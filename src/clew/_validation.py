@@ -132,7 +132,7 @@ class _NoEstimator(BaseEstimator):  # type: ignore[misc]
 def _reworded(message: str) -> str:
     if message.startswith("could not convert string"):
         return f"X holds text ({message.rpartition(': ')[2]}). Encode it as numbers, or leave the column out."
-    return message
+    return message.replace(f" by {_NoEstimator.__name__}", "")
 
 
 def _refuse_text(X: Any) -> list[str] | None:

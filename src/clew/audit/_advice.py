@@ -5,7 +5,7 @@ Thesis (`randel2021`) sections 5.4.1 and 5.4.4; section 6.4 (`randel2021b`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +18,10 @@ from clew.audit._impact import impact_of
 from clew.audit._models import Model, prepare
 from clew.audit._plots import BEST, bars, lines
 from clew.constraints import Constraints
-from clew.exceptions import ConstraintError, ParameterError
+from clew.exceptions import ConstraintError, DataError, ParameterError
 
 FloatArray = npt.NDArray[np.float64]
 
-# Kept at no cost is what has a price below this part of a typical row's move: the size of the last steps.
-_FREE = 1e-3
 # Subsets of the constraints that a metric is judged on, and the least size of one.
 _BAGS, _LEAST_BAG = 20, 5
 
@@ -62,7 +60,7 @@ def metric_fitness(
     model = _medoid_model(X, metric, segments, n_clusters, as_generator(random_state))
     known = Constraints.of(constraints, n_samples=model.n_rows)
     _require_pairs(known, "metric_fitness")
-    return 1.0 - impact_of(model, known, _FREE).fraction_suspect
+    return impact_of(model, known).fraction_free
 
 
 def _medoid_model(X: Any, metric: Any, segments: int | None, n_clusters: int, rng: np.random.Generator) -> Model:
@@ -179,10 +177,15 @@ def advise_metric(
         raise ParameterError(f"n_bags={n_bags!r} in advise_metric: expected an integer >= 1.")
     rng = as_generator(random_state)
     models = [_medoid_model(X, metric, segments, n_clusters, rng) for metric in named.values()]
+    for name, model in zip(named, models, strict=True):
+        if model.n_rows != models[0].n_rows:
+            raise DataError(
+                f"Metric {name!r} is about {model.n_rows} rows, {next(iter(named))!r} about {models[0].n_rows}."
+            )
     known = Constraints.of(constraints, n_samples=models[0].n_rows)
     _require_pairs(known, "advise_metric")
     bags = [_bag(known, rng) for _ in range(n_bags)]
-    fitness = [[1.0 - impact_of(model, bag, _FREE).fraction_suspect for bag in bags] for model in models]
+    fitness = [[impact_of(model, bag).fraction_free for bag in bags] for model in models]
     return MetricAdvice(tuple(named), np.array(fitness))
 
 
@@ -205,38 +208,39 @@ class ClusterNumberAdvice:
     Attributes
     ----------
     candidates : tuple of int
-    suspect : ndarray of shape (n_candidates,)
-        Share of the constraints that look wrong with each of them.
+    fitness : ndarray of shape (n_candidates,)
+        Share of the constraints that each of them keeps at no cost.
     """
 
     candidates: tuple[int, ...]
-    suspect: FloatArray
+    fitness: FloatArray
 
     @property
     def best(self) -> int:
-        """The number with the fewest suspects; of equals the smallest."""
-        return self.candidates[int(self.suspect.argmin())]
+        """The number with the highest fitness; of equals the first."""
+        return self.candidates[int(self.fitness.argmax())]
 
     @property
     def message(self) -> str:
         """The advice in a sentence."""
-        equals = [k for k, share in zip(self.candidates, self.suspect, strict=True) if share == self.suspect.min()]
-        told = f"{self.best} clusters fit best: {self.suspect.min():.0%} of the constraints look wrong"
+        highest = self.fitness.max()
+        equals = [k for k, share in zip(self.candidates, self.fitness, strict=True) if share == highest]
+        told = f"{self.best} clusters fit best: they keep {highest:.0%} of the constraints at no cost"
         return f"{told}; so do {', '.join(map(str, equals[1:]))}." if len(equals) > 1 else f"{told}."
 
     def __str__(self) -> str:
         return self.message
 
     def table(self) -> list[dict[str, Any]]:
-        """One dict for each number of clusters: `n_clusters` and `suspect`."""
+        """One dict for each number of clusters: `n_clusters` and `fitness`."""
         return [
-            {"n_clusters": k, "suspect": float(share)} for k, share in zip(self.candidates, self.suspect, strict=True)
+            {"n_clusters": k, "fitness": float(share)} for k, share in zip(self.candidates, self.fitness, strict=True)
         ]
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the share of suspects over the number of clusters; returns the figure, not shown."""
-        curve = {"suspect": self.suspect}
-        ylabel = "share of constraints that look wrong"
+        """Draw the fitness over the number of clusters; returns the figure, not shown."""
+        curve = {"fitness": self.fitness}
+        ylabel = "share of constraints kept at no cost"
         return lines(self.candidates, curve, xlabel="clusters", ylabel=ylabel, title=self.message, ax=ax)
 
 
@@ -249,9 +253,9 @@ def advise_n_clusters(
     metric: Any = "euclidean",
     random_state: Any = 0,
 ) -> ClusterNumberAdvice:
-    """Tell how many clusters the constraints speak for: with the right number, the fewest look wrong.
+    """Tell how many clusters the constraints speak for: with the right number, the most cost nothing.
 
-    Thesis section 5.4.1, Figure 5.3.
+    Thesis section 5.4.1, Figure 5.3, where a constraint that costs anything is called wrong.
 
     Parameters
     ----------
@@ -276,6 +280,8 @@ def advise_n_clusters(
     >>> advise_n_clusters(X, Constraints.sample(y, 40, random_state=0), range(2, 6)).best
     3
     """
+    if not isinstance(candidates, Iterable):
+        raise ParameterError(f"candidates={candidates!r}: expected several numbers of clusters, as in range(2, 8).")
     numbers = tuple(candidates)
     if not numbers:
         raise ParameterError("candidates is empty: name at least one number of clusters.")
@@ -285,7 +291,7 @@ def advise_n_clusters(
         prepared = prepare(X, k, model, metric, rng)
         known = Constraints.of(constraints, n_samples=prepared.n_rows)
         _require_pairs(known, "advise_n_clusters")
-        shares.append(impact_of(prepared, known).fraction_suspect)
+        shares.append(impact_of(prepared, known).fraction_free)
     return ClusterNumberAdvice(tuple(int(k) for k in numbers), np.array(shares))
 
 
@@ -347,6 +353,8 @@ def rank_constraint_sets(
     >>> rank_constraint_sets(X, [{"must_link": [(0, 1)]}, {"must_link": [(2, 3)]}], 2).order
     array([1, 0])
     """
+    if isinstance(constraint_sets, Mapping | Constraints | str):
+        raise ParameterError("constraint_sets is one set of constraints: give a list of sets.")
     prepared = prepare(X, n_clusters, model, metric, as_generator(random_state))
     sets = [Constraints.of(each, n_samples=prepared.n_rows) for each in constraint_sets]
     scores = np.array([impact_of(prepared, each).total for each in sets], dtype=np.float64)

@@ -53,13 +53,13 @@ def distance_matrix(
     if rng is not None and X.shape[0] ** 2 > MOST_DISTANCES:
         chosen = np.sort(rng.choice(X.shape[0], size=max(1, MOST_DISTANCES // X.shape[0]), replace=False))
     if segments is None:
-        return _between(X, chosen, metric), chosen
+        return _refuse_bad(_between(X, chosen, metric), chosen), chosen
     n_columns = X.shape[1]
     if not isinstance(segments, int | np.integer) or isinstance(segments, bool) or not 1 <= segments <= n_columns:
         raise ParameterError(f"segments={segments!r}: expected an integer from 1 to the {n_columns} columns of X.")
     ends = np.linspace(0, n_columns, int(segments) + 1).round().astype(int)
     parts = [_between(X[:, a:b], chosen, metric) for a, b in itertools.pairwise(ends)]
-    return np.sum(parts, axis=0), chosen
+    return _refuse_bad(np.sum(parts, axis=0), chosen), chosen
 
 
 def pair_distances(X: Any, pairs: IntArray, metric: Any) -> FloatArray:
@@ -113,12 +113,19 @@ def _given(distances: Any) -> FloatArray:
         raise DataError(
             f"The distances have shape {matrix.shape}: expected a square matrix, a row and a column per row."
         )
+    return _refuse_bad(matrix, np.arange(len(matrix)))
+
+
+def _refuse_bad(matrix: FloatArray, chosen: IntArray) -> FloatArray:
+    """The distances to the chosen rows, if all of them can be added up."""
     bad = ~np.isfinite(matrix) | (matrix < 0)
     if bad.any():
         row, column = np.argwhere(bad)[0].tolist()
         value = matrix[row, column]
         what = "NaN" if np.isnan(value) else f"{value:g}"
-        raise DataError(f"The distance between rows {row} and {column} is {what}: expected a finite number >= 0.")
+        raise DataError(
+            f"The distance between rows {row} and {chosen[column]} is {what}: expected a finite number >= 0."
+        )
     return matrix
 
 

@@ -22,9 +22,11 @@ from clew.solvers.lagrangian import Dual, dual_ascent
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
-# A statement is suspect when keeping it costs more than this part of what moving a typical row does. A round figure for
-# "little"; how F1 depends on it, also on the published instances, is in docs/decisions.md.
-TOLERANCE = 0.1
+# A statement is suspect when keeping it costs more than this part of what moving a typical row does, where all others
+# cost nothing. How F1 depends on it, also on the published instances, is in docs/decisions.md.
+TOLERANCE = 0.2
+# Kept at no cost is what has a price below this part of a typical row's move: the size of the last steps.
+FREE = 1e-3
 MAX_ITER = 300
 
 
@@ -44,7 +46,7 @@ class Impact:
     unit : float
         What it costs to move a typical row to its second-best cluster: the median over all rows.
     tolerance : float
-        Suspect is what costs more than `tolerance` times `unit`.
+        Where `limit` starts.
     labels : ndarray of shape (n_samples,)
         The clustering without knowledge that the scores start from.
     lower_bound, upper_bound : float
@@ -71,8 +73,24 @@ class Impact:
     history: FloatArray
     converged: bool
 
+    @property
+    def limit(self) -> float:
+        """Price, in units of a typical row's move, above which a constraint is suspect.
+
+        It is `tolerance` times the square of the share of constraints that cost nothing: the more of them cost
+        something, the less does it take to doubt one.
+        """
+        scores = [self.must_link_score, self.cannot_link_score]
+        for kind in ("label", "must_group", "cannot_group"):
+            of_rows, given = getattr(self, f"{kind}_score"), getattr(self.constraints, f"{kind}s")
+            if of_rows is not None:
+                scores.append(of_rows.ravel()[given.ravel() >= 0])
+        prices = -np.concatenate(scores) / self.unit
+        free = (1 + np.count_nonzero(prices <= FREE)) / (1 + len(prices))  # of none, all are free
+        return float(self.tolerance * free**2)
+
     def _suspect(self, scores: FloatArray) -> BoolArray:
-        return scores < -self.tolerance * self.unit
+        return scores < -self.limit * self.unit
 
     @property
     def must_link_suspect(self) -> BoolArray:
@@ -99,6 +117,12 @@ class Impact:
         """Suspect pairs, as a share of all."""
         n_pairs = len(self.must_link_score) + len(self.cannot_link_score)
         return float(self.must_link_suspect.sum() + self.cannot_link_suspect.sum()) / max(n_pairs, 1)
+
+    @property
+    def fraction_free(self) -> float:
+        """Pairs kept at no cost, as a share of all."""
+        scores = np.concatenate([self.must_link_score, self.cannot_link_score])
+        return float(np.count_nonzero(scores >= -FREE * self.unit) / max(len(scores), 1))
 
     @property
     def message(self) -> str:
@@ -135,9 +159,10 @@ class Impact:
                 groups = groups.reshape(len(groups), -1)
                 for row, column in np.argwhere(groups >= 0).tolist():
                     add(kind, row, scores[row, column], row)
+        limit = self.limit
         for statement in found:
             statement["price"] = abs(statement["score"]) / self.unit
-            statement["suspect"] = statement["price"] > self.tolerance
+            statement["suspect"] = statement["price"] > limit
         return found
 
     def table(self) -> list[dict[str, Any]]:
@@ -168,7 +193,7 @@ class Impact:
             [row["suspect"] for row in rows],
             xlabel="price, in moves of a typical row",
             title=self.message,
-            limit=self.tolerance,
+            limit=self.limit,
             ax=ax,
         )
 
@@ -237,8 +262,9 @@ def impact(
     metric : str, callable or array, default="euclidean"
         Of k-medoids: "euclidean", "manhattan", "chebyshev", "mahalanobis", "cosine", "edit", "precomputed", a function
         of two rows, or a square matrix.
-    tolerance : float, default=0.1
-        A constraint is suspect when it costs more than this part of what moving a typical row does.
+    tolerance : float, default=0.2
+        A constraint is suspect when it costs more than this part of what moving a typical row does, if no other costs
+        anything; less is enough the more of them do (`Impact.limit`). 0 decides by the sign.
     max_iter : int, default=300
         Most rounds; a result that is stopped by it is partial and says so.
     random_state : int, Generator, RandomState or None, default=0

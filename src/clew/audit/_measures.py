@@ -196,6 +196,8 @@ def difficulty(constraints: Any, *, n_samples: int | None = None, work_limit: in
     >>> difficulty({"cannot_link": ring}).upper
     2.5
     """
+    if isinstance(work_limit, bool) or not isinstance(work_limit, int | np.integer) or work_limit < 0:
+        raise ParameterError(f"work_limit={work_limit!r} in difficulty: expected an integer >= 0.")
     known = Constraints.of(constraints, n_samples=n_samples)
     closed = known.closure()
     if closed.contradictory:
@@ -268,11 +270,11 @@ def propagation(X: Any, constraints: Any, *, metric: Any = "euclidean") -> Propa
     n_rows = len(metric) if isinstance(metric, np.ndarray) else X.shape[0] if hasattr(X, "shape") else len(X)
     known = Constraints.of(constraints, n_samples=n_rows)
     n_must, n_cannot = len(known.must_link), len(known.cannot_link)
-    if min(n_must, n_cannot) < _LEAST_ANSWERS:
-        return Propagation("unknown", np.nan, np.nan, np.nan)
     distances = pair_distances(X, np.concatenate([known.must_link, known.cannot_link]), metric)
     if not np.isfinite(distances).all():
         raise DataError("Some distances between the rows of pairs are not finite. Fill the rows in, or scale them.")
+    if min(n_must, n_cannot) < _LEAST_ANSWERS:
+        return Propagation("unknown", np.nan, np.nan, np.nan)
     same = np.arange(len(distances)) < n_must
     # Of equal distances none is nearer than another: all of them are near, or none.
     near = distances <= np.quantile(distances, _NEAR)

@@ -21,6 +21,10 @@ from clew.solvers.criteria import Criterion, FloatArray, IntArray, MedoidDistanc
 _MOST_STARTS, _ROWS_OF_ALL_STARTS = 10, 100_000
 # Alternations of one start of k-medoids.
 _ALTERNATIONS = 100
+# Distances looked at together when medoids are exchanged; sweeps over all medoids at most.
+_BLOCK_ENTRIES, _SWEEPS = 1_000_000, 20
+# Sums that differ by no more than this share of them are the same number.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -65,9 +69,10 @@ class Model:
 def prepare(X: Any, n_clusters: int, model: str, metric: Any, rng: np.random.Generator) -> Model:
     """Check the data and cluster them without knowledge."""
     if model == "kmeans":
-        if metric != "euclidean":
+        if not isinstance(metric, str) or metric != "euclidean":
+            named = repr(metric) if isinstance(metric, str) else f"a {type(metric).__name__}"
             raise ParameterError(
-                f"metric={metric!r} with model='kmeans': its centres are means, which fit 'euclidean' only. "
+                f"metric={named} with model='kmeans': its centres are means, which fit 'euclidean' only. "
                 "Use model='kmedoids'."
             )
         return _squared(_rows(X, n_clusters), n_clusters, rng)
@@ -115,7 +120,7 @@ def _medoids(X: Any, n_clusters: int, metric: Any, rng: np.random.Generator) -> 
     distances, candidates = distance_matrix(X, metric, rng)
     check_n_clusters(n_clusters, len(distances))
     found = [k_medoids(distances, candidates, n_clusters, rng) for _ in range(_n_starts(len(distances)))]
-    _, medoids = min(found, key=lambda solution: solution[0])
+    medoids = exchange(distances, min(found, key=lambda solution: solution[0])[1])
     return Model(
         "kmedoids",
         len(distances),
@@ -149,3 +154,26 @@ def k_medoids(
             break
         solution = lower
     return solution.free_cost, solution.centers
+
+
+def exchange(distances: FloatArray, medoids: IntArray) -> IntArray:
+    """Medoids (as columns) after each in turn was replaced by the candidate that is best beside the others.
+
+    Alternation alone ends above the best found in two of five cases, which is enough to change the advice on a metric.
+    """
+    medoids = medoids.copy()
+    rows = max(1, _BLOCK_ENTRIES // distances.shape[1])
+    for _ in range(_SWEEPS):
+        before = medoids.copy()
+        for place in range(len(medoids)):
+            others = distances[:, np.delete(medoids, place)].min(axis=1, initial=np.inf, keepdims=True)
+            totals = np.zeros(distances.shape[1])
+            for start in range(0, len(distances), rows):
+                block = slice(start, start + rows)
+                totals += np.minimum(distances[block], others[block]).sum(axis=0)
+            best = int(totals.argmin())
+            if totals[best] < totals[medoids[place]] * (1 - _ROUNDING):
+                medoids[place] = best
+        if np.array_equal(medoids, before):
+            break
+    return medoids

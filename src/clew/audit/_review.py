@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from clew._validation import as_generator, check_matrix
 from clew.audit._ensemble import testimony
-from clew.audit._impact import TOLERANCE, Impact, impact
+from clew.audit._impact import Impact, impact
 from clew.audit._models import check_n_clusters
 from clew.audit._plots import bars
 from clew.constraints import Constraints, answer_kind
@@ -26,8 +26,9 @@ SAME, DIFFERENT, UNSURE = "same", "different", "unsure"
 _USUAL, _LEAST, _MOST = 0.1, 0.01, 0.45
 # An annotator starts with the error rate of all, counted like so many answers.
 _PRIOR_ANSWERS = 10
-# What a price adds to the log-odds: this much per doubling over the tolerance, at most thrice.
-_PRICE_WEIGHT, _MOST_DOUBLINGS = 0.15, 3.0
+# A price, in units of a typical row's move, that speaks neither for nor against an answer; what others add to the
+# log-odds: this much per doubling over it, at most thrice.
+_NEUTRAL_PRICE, _PRICE_WEIGHT, _MOST_DOUBLINGS = 0.1, 0.15, 3.0
 _ROUNDS = 10
 # Contradictions looked at.
 _MOST_CONFLICTS = 1000
@@ -240,6 +241,8 @@ def _read(answers: Any, n_rows: int) -> _Answers:
             for pairs, certainty, word in stated
             for pair, sure in zip(pairs.tolist(), certainty.tolist(), strict=True)
         ]
+    if not isinstance(answers, Iterable) or isinstance(answers, str | Mapping):
+        raise ConstraintError(f"answers is a {type(answers).__name__}: expected a list of answers, or Constraints.")
     kept = []
     for index, given in enumerate(answers):
         entry = dict(given) if isinstance(given, Mapping) else dict(zip(_FIELDS, given, strict=False))
@@ -317,7 +320,7 @@ def _weigh(
     conflicts: list[tuple[list[int], str]],
 ) -> tuple[FloatArray, float, dict[Any, float]]:
     """Chance that each answer is wrong, the error rate of all and of each annotator, estimated in turns."""
-    doublings = np.log2(np.maximum(prices / TOLERANCE, 2.0**-_MOST_DOUBLINGS))
+    doublings = np.log2(np.maximum(prices / _NEUTRAL_PRICE, 2.0**-_MOST_DOUBLINGS))
     extra = _PRICE_WEIGHT * np.clip(doublings, -_MOST_DOUBLINGS, _MOST_DOUBLINGS)
     if opinion is not None:  # one more witness, as good as an answer
         extra -= np.where(told.same, opinion, -opinion) * _log_odds(np.array(1 - _USUAL))
@@ -387,7 +390,7 @@ def _reasons(
     if agree < 0.5:
         verb = "apart" if same else "together"
         found.append(f"{1 - agree:.0%} of the clusterings put the two {verb}.")
-    if prices[place] > TOLERANCE:
+    if prices[place] > _NEUTRAL_PRICE:
         found.append(f"Keeping it costs {prices[place]:.2g} times what moving a typical row does.")
     if opinion is not None and opinion[place] == (-1.0 if same else 1.0):
         found.append(f"The present clusters have the two {'apart' if same else 'together'}.")

@@ -386,9 +386,9 @@ def advise(
     """Say how many clusters and which distance the answers speak for.
 
     \b
-    With the right number of clusters the fewest answers look wrong; with the
-    right distance the most answers cost nothing. Also says whether near rows
-    tend to share answers, and how hard the answers are to satisfy.
+    With the right number of clusters, and with the right distance, the most
+    answers can be kept at no cost. Also says whether near rows tend to share
+    answers, and how hard the answers are to satisfy.
 
     \b
     [bold]Examples[/bold]

@@ -175,9 +175,8 @@ def _picture(numbers: ClusterNumberAdvice, distances: MetricAdvice) -> Any:
 def _tell_advice(numbers: ClusterNumberAdvice, distances: MetricAdvice, k: int, facts: dict[str, Any]) -> None:
     console = _render.console()
     console.print(Text(numbers.message, "bold"))
-    console.print(
-        _bars("clusters", [(str(row["n_clusters"]), row["suspect"]) for row in numbers.table()], "look wrong")
-    )
+    sizes = [(str(row["n_clusters"]), row["fitness"]) for row in numbers.table()]
+    console.print(_bars("clusters", sizes, "kept at no cost"))
     console.print()
     console.print(Text(f"With {k} clusters, {distances.message}", "bold"))
     console.print(_bars("distance", [(row["metric"], row["fitness"]) for row in distances.table()], "kept at no cost"))

@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 
 from clew import Constraints
 from clew.audit import impact
+from clew.audit._models import exchange
 from clew.exceptions import ConstraintError, DataError, ParameterError
 
 GROUPS = np.repeat(np.arange(3), 10)
@@ -142,6 +143,9 @@ def test_many_rows_have_a_sample_of_medoids(blobs, monkeypatch):
         (np.zeros((3, 2)), {"tolerance": -1}, ParameterError, "tolerance=-1"),
         (np.array([[0.0], [np.nan]]), {"model": "kmeans"}, DataError, "NaN at row 1"),
         (3, {"metric": "edit"}, DataError, "compares sequences"),
+        (np.zeros((3, 2)), {"model": "kmeans", "metric": np.zeros((3, 3))}, ParameterError, "a ndarray with model"),
+        (np.zeros((3, 2)), {"metric": lambda a, b: np.nan}, DataError, "between rows 0 and 0 is NaN"),
+        (np.empty((0, 2)), {}, DataError, r"0 sample\(s\).* is required\.$"),
     ],
 )
 def test_bad_input_is_refused_by_name(X, options, error, message):
@@ -185,3 +189,30 @@ def test_scores_scale_with_the_data(blobs):
     one, ten = impact(blobs, WRONG, 3), impact(10 * blobs, WRONG, 3)
     np.testing.assert_allclose(ten.must_link_score, 100 * one.must_link_score, rtol=1e-6)
     assert (ten.must_link_suspect == one.must_link_suspect).all()
+
+
+def test_the_limit_falls_with_the_share_of_constraints_that_cost_something(blobs):
+    right = [(row, row + 1) for row in range(1, 9)]
+    alone = impact(blobs, {"must_link": [(0, 10), *right]}, 3)
+    assert alone.limit == pytest.approx(0.2 * ((1 + 8) / (1 + 9)) ** 2)
+    assert alone.fraction_free == 8 / 9 and alone.must_link_suspect.tolist() == [True] + [False] * 8
+    many = impact(blobs, {"must_link": [(0, 10), (1, 20), (11, 21), *right[2:3]]}, 3)
+    assert many.limit == pytest.approx(0.2 * ((1 + 1) / (1 + 4)) ** 2)
+    labelled = impact(blobs, np.where(np.arange(30) < 4, 0, -1), 3)
+    assert labelled.limit == 0.2  # four classes count, and cost nothing; rows without one do not count
+    assert impact(blobs, {}, 3).limit == 0.2 and impact(blobs, WRONG, 3, tolerance=0).limit == 0
+
+
+def test_of_the_medoids_no_single_one_can_be_exchanged_for_a_better(seed):
+    # Loops over every exchange; whole numbers add up exactly.
+    rng = np.random.default_rng(seed)
+    distances = rng.integers(1, 50, (9, 9)).astype(float)
+    start = rng.choice(9, 3, replace=False)
+    found = exchange(distances, start)
+
+    def cost(medoids):
+        return sum(min(distances[row, medoid] for medoid in medoids) for row in range(9))
+
+    assert cost(found) <= cost(start)
+    others = [[*found[:place], column, *found[place + 1 :]] for place in range(3) for column in range(9)]
+    assert cost(found) == min(cost(medoids) for medoids in others)

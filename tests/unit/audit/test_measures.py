@@ -65,6 +65,8 @@ def test_difficulty_of_groups_contradictions_and_limits():
     limited = difficulty({"cannot_link": edges}, work_limit=10)
     assert limited.lower < limited.upper and not limited.exact and "between" in limited.message
     better = difficulty({"cannot_link": edges}, work_limit=20_000)
+    with pytest.raises(ParameterError, match="work_limit=-1 in difficulty"):
+        difficulty({"cannot_link": edges}, work_limit=-1)
     assert limited.lower <= better.lower <= better.upper <= limited.upper
 
 
@@ -85,13 +87,15 @@ def test_only_the_optimistic_score_needs_constraints_that_can_hold(blobs):
 
 def test_advice_on_the_number_of_clusters(blobs, known):
     advice = advise_n_clusters(blobs, known, range(2, 6))
-    assert advice.best == 3 and advice.suspect[1] == 0 < advice.suspect[0]
+    assert advice.best == 3 and advice.fitness[1] == 1 > advice.fitness[0]
     assert [row["n_clusters"] for row in advice.table()] == [2, 3, 4, 5]
-    assert str(advice).startswith("3 clusters fit best: 0%")
+    assert str(advice).startswith("3 clusters fit best: they keep 100%")
     with pytest.raises(ParameterError, match="candidates is empty"):
         advise_n_clusters(blobs, known, [])
     with pytest.raises(DataError, match="n_clusters=99"):
         advise_n_clusters(blobs, known, [99])
+    with pytest.raises(ParameterError, match="candidates=3: expected several"):
+        advise_n_clusters(blobs, known, 3)
 
 
 def test_advice_on_the_metric(blobs, known):
@@ -105,6 +109,8 @@ def test_advice_on_the_metric(blobs, known):
     for options, message in (({"metrics": []}, "metrics is empty"), ({"n_bags": 0}, "n_bags=0")):
         with pytest.raises(ParameterError, match=message):
             advise_metric(blobs, known, 3, **options)
+    with pytest.raises(DataError, match="Metric 'small' is about 9 rows, 'own' about 45"):
+        advise_metric(blobs, known, 3, {"own": square, "small": square[:9, :9]})
 
 
 def test_segments_add_up(blobs):
@@ -127,6 +133,8 @@ def test_sets_are_ranked_by_their_sum(blobs):
     assert ranked.order.tolist() == [2, 1, 0]
     assert rank_constraint_sets(blobs, sets, 3, correct=False).order.tolist() == [0, 1, 2]
     assert ranked.table()[0] == {"rank": 1, "index": 2, "score": ranked.scores[2]}
+    with pytest.raises(ParameterError, match="give a list of sets"):
+        rank_constraint_sets(blobs, sets[0], 3)
 
 
 def test_propagation_says_when_there_is_too_little_to_tell(blobs, known):
@@ -136,3 +144,5 @@ def test_propagation_says_when_there_is_too_little_to_tell(blobs, known):
     assert propagation(noise, known).verdict == "no"
     with pytest.raises(ParameterError, match="metric='edit'"):
         propagation(blobs, known, metric="edit")
+    with pytest.raises(DataError, match="NaN at row 0"):  # also where there is too little to tell
+        propagation(np.full((45, 2), np.nan), WRONG)

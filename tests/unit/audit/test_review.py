@@ -124,6 +124,8 @@ def test_bad_answers_are_named(blobs, answer, message):
 
 
 def test_bad_rows_and_labels(blobs, answers):
+    with pytest.raises(ConstraintError, match="answers is a NoneType: expected a list"):
+        review(blobs, None, 3)
     with pytest.raises(DataError, match="n_clusters=46"):
         review(blobs, answers, 46)
     with pytest.raises(ParameterError, match=r"labels has shape \(2,\)"):
