@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import csv
 import os
-import re
-import shutil
-import signal
-import subprocess
-import sys
 
-import httpx2
 import numpy as np
 import pytest
 
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: the page is not tested.")
+from tests.server import Client, QuickServer
 
-TOKEN = "a-token-for-the-page"
+pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: the page is not tested.")
+
+from tests.browser import chromium, program
+
 CENTRES = ((0, 0), (10, 0), (0, 10))
 N_EACH = 40
 HARM = '<script>window.harmed = 1</script><img src=x onerror="window.harmed = 2">'
@@ -41,26 +38,23 @@ def truth(left, right):
 
 @pytest.fixture(scope="module")
 def browser():
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if program is None:
+    if program() is None:
         reason = "chromium is not installed: the page is not tested."
         pytest.fail(reason) if os.environ.get("CLEW_REQUIRE_CHROMIUM") == "1" else pytest.skip(reason)
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-             "--disable-sync", "--no-first-run"]  # fmt: skip
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=flags)
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
-class Server:
-    """`clew serve` in a process of its own."""
+class Place:
+    """A folder with a table, and a server for it that can be killed and started again."""
 
     def __init__(self, folder):
         self.folder, self.port = folder, 0
         rng = np.random.default_rng(0)
         names = [f"{'abc'[group]}{place:02}" for group in range(3) for place in range(N_EACH)]
-        self.write("data.csv", [line(name, group_of(name), rng) for name in rng.permutation(names).tolist()])
+        self.table = self.write(
+            "data.csv", [line(name, group_of(name), rng) for name in rng.permutation(names).tolist()]
+        )
         self.start()
 
     def write(self, name, lines):
@@ -69,33 +63,22 @@ class Server:
         return self.folder / name
 
     def start(self):
-        program = "from clew.cli import main; main()"
-        arguments = ["serve", "data.csv", "--id", "name", "-k", "3", "--project", "page.clew", "--port", str(self.port),
-                     "--token", TOKEN, "--no-browser"]  # fmt: skip
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", program, *arguments], cwd=self.folder, stdout=subprocess.PIPE, text=True
-        )
-        said = self.process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=", said)
-        assert found, said
-        self.port = int(found[1])
+        self.server = QuickServer(self.table, "--id", "name", "-k", "3", port=self.port)
+        self.port = self.server.port
 
     def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-        self.process.stdout.close()
+        self.server.kill()
 
     def get(self, path):
-        answer = httpx2.get(
-            f"http://127.0.0.1:{self.port}/api/{path}", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60
-        )
-        assert answer.status_code == 200, answer.text
-        return answer
+        client = Client(self.server.host)
+        found = client.get(f"/api/{path}")
+        client.close()
+        return found
 
 
 @pytest.fixture
 def server(tmp_path):
-    server = Server(tmp_path)
+    server = Place(tmp_path)
     yield server
     server.kill()
 
@@ -113,7 +96,7 @@ def page(browser, server):
         lambda message: message.type == "error" and "ERR_CONNECTION_REFUSED" not in message.text
         and "ERR_INCOMPLETE_CHUNKED" not in message.text and complaints.append(message.text),
     )  # fmt: skip
-    page.goto(f"http://127.0.0.1:{server.port}/?token={TOKEN}")
+    page.goto(server.server.page)
     yield page
     assert page.evaluate("window.harmed") is None
     context.close()
@@ -143,12 +126,12 @@ def answer(page, count, answer_of=truth):
 
 
 def answers_of(server):
-    return [(one["left"], one["right"], one["answer"]) for one in server.get("answers").json()]
+    return [(one["left"], one["right"], one["answer"]) for one in server.get("answers")]
 
 
 def settled(server):
     """Cluster of each row once everything that was said is in it."""
-    return server.get("labels").json()
+    return server.get("labels")
 
 
 def test_sixty_answers_by_keyboard_ten_undone_and_on_after_a_kill(page, server):
@@ -189,7 +172,7 @@ def test_flag_comment_unsure_and_help_by_keyboard(page, server):
     page.get_by_role("dialog").get_by_role("textbox").fill("not so clear")
     page.get_by_role("button", name="Keep it").click()
     answer(page, 1, lambda *_: "unsure")
-    (only,) = server.get("answers").json()
+    (only,) = server.get("answers")
     assert (only["answer"], only["flag"], only["comment"]) == ("unsure", True, "not so clear")
     assert only["seconds"] > 0
 
@@ -225,7 +208,7 @@ def test_a_merge_and_a_never_join_hold_after_a_fit_with_new_rows(page, server):
     page.get_by_text("12 rows added.").wait_for()
     after = settled(server)
     assert len(after) == 3 * N_EACH + 12
-    conflicts = server.get("conflicts").json()
+    conflicts = server.get("conflicts")
     merged = {after[row] for row, cluster in before.items() if cluster in (first, second)}
     if not conflicts:
         assert merged == {first}
@@ -256,7 +239,7 @@ def test_a_contradiction_is_shown_as_a_chain_and_settled(page, server):
     assert friend in dialog.locator(".chain").inner_text()
     dialog.get_by_role("button", name="Mark the last one as not sure").click()
     page.get_by_text("Resolved.").wait_for()
-    assert server.get("conflicts").json() == []
+    assert server.get("conflicts") == []
     assert answers_of(server)[-1] == (friend, other, "unsure")
 
 
@@ -307,7 +290,7 @@ def test_what_cells_hold_is_shown_as_text(page, server):
     page.goto(f"http://127.0.0.1:{server.port}/#ask")
     for _ in range(12):
         answer(page, 1)
-    assert HARM in {one["values"]["note"] for one in server.get("rows?ids=a00&ids=b10").json()}
+    assert HARM in {one["values"]["note"] for one in server.get("rows?ids=a00&ids=b10")}
 
 
 def test_every_view_opens_by_keyboard_and_the_theme_can_be_chosen(page, server):

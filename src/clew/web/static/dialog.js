@@ -7,17 +7,18 @@ import { nameOf, rowsOf, state } from "./state.js";
 import { tile } from "./cards.js";
 
 const place = () => document.getElementById("dialog");
+let choose = null;
 
 export function ask(title, body, choices) {
   const dialog = place();
-  if (dialog.open) dialog.close();
+  choose?.(null);
   return new Promise((resolve) => {
-    let chosen = null;
-    const choose = (value) => {
-      chosen = value;
+    // At once: the event of closing comes later, when the next key or even the next dialogue may be there.
+    choose = (value) => {
+      resolve(value);
       dialog.close();
     };
-    dialog.onclose = () => resolve(chosen);
+    dialog.onclose = () => dialog.open || resolve(null);
     fill(
       dialog,
       h("header", {}, h("h2", { id: "dialog-title" }, title), button("×", () => choose(null), { class: "quiet", "aria-label": S.close })),
