@@ -301,7 +301,7 @@ def test_a_correction_against_an_answer_names_it_and_is_kept(clew, project):
     result = clew("correct", "data.clew", "never", "--rows", "a", "b")
     assert result.exit_code == 1
     text = " ".join(result.stdout.split())
-    assert "a and b are same answer 3 by ada" in text
+    assert "a and b are the same answer 3 by ada" in text
     assert "b and a are different never, correction" in text
     assert "It is kept, and not used until it is resolved." in text
     assert cluster("a") == cluster("b")

@@ -127,7 +127,7 @@ def test_a_contradiction_is_recorded_set_aside_and_told_with_its_chain(session):
     (conflict,) = session.conflicts()
     assert set(conflict.chain) == {0, 3, 6}
     assert conflict.answers == (3, 4, 6)
-    assert "3 and 6 are same (answer 4 by ann" in conflict.message.replace("6 and 3", "3 and 6")
+    assert "3 and 6 are the same (answer 4 by ann" in conflict.message.replace("6 and 3", "3 and 6")
     assert session.constraints.cannot_link.tolist() == []
     items = {item.answer_id: item for item in session.review()}
     assert set(items) >= {3, 4, 6}
@@ -493,3 +493,16 @@ def test_a_closed_session_says_so(store_url):
     for call in (session.ask, session.labels, session.fit, session.progress):
         with pytest.raises(FileError, match="This session is closed"):
             call()
+
+
+def test_lists_of_numbers_are_shown_where_they_are_curves(tmp_path):
+    rng = np.random.default_rng(0)
+    steps = np.linspace(0, 6, 40)
+    lines = [
+        {"id": f"r{row}", "curve": np.sin(steps + row).round(3).tolist(), "embedding": rng.normal(size=40).tolist()}
+        for row in range(8)
+    ]
+    data = tmp_path / "curves.jsonl"
+    data.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    with Session.create(tmp_path / "curves.clew", data, id_column="id", n_clusters=2) as session:
+        assert session.row("r3") == {"id": "r3", "curve": lines[3]["curve"]}

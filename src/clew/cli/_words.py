@@ -42,7 +42,7 @@ def answer_words(said: Any) -> str:
 
 def link_words(link: Link) -> str:
     """Say one step of a conflict."""
-    return f"{shown(link.left)} and {shown(link.right)} are {link.answer}"
+    return f"{shown(link.left)} and {shown(link.right)} are {'the same' if link.answer == 'same' else link.answer}"
 
 
 def conflict_heading(conflict: Conflict) -> str:

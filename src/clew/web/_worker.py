@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -81,9 +82,15 @@ class Worker:
 
     async def run(self) -> None:
         """Keep up with other processes and with what was said, until cancelled."""
+        await self.slow(self._prepare)
         while True:
             await _in(self._fitting, self._beat)
             await asyncio.sleep(_BEAT)
+
+    def _prepare(self) -> None:
+        """Find the first question before anybody has opened the page: a strategy may look at all rows for it."""
+        with contextlib.suppress(ClewError):  # whoever asks is told why
+            self.session.progress()
 
     def _beat(self) -> None:
         try:

@@ -33,6 +33,8 @@ export function map(view) {
   let drawing = null;
   let dragging = null;
   let frame = 0;
+  let image = null;
+  let shades = new Uint32Array();
   let left = false;
 
   // -- data ------------------------------------------------------------------------------------------------------------
@@ -47,7 +49,6 @@ export function map(view) {
       await Promise.all([colours(), talk()]);
       over.setAttribute("aria-label", S.map.label(ids.length));
       rest();
-      paint();
     } catch (error) {
       fill(side, h("p", { class: "warning" }, error.message));
     }
@@ -55,6 +56,7 @@ export function map(view) {
 
   async function colours() {
     [clusters] = await Promise.all([api.pointClusters(), clustersNow()]);
+    shade();
     const sizes = new Map();
     for (const one of clusters) sizes.set(one, (sizes.get(one) ?? 0) + 1);
     const order = [...sizes].filter(([one]) => one >= 0).sort((a, b) => a[0] - b[0]);
@@ -88,42 +90,57 @@ export function map(view) {
   const screen = (row) => [canvas.width / 2 + (xy[2 * row] + offset[0]) * unit(), canvas.height / 2 - (xy[2 * row + 1] + offset[1]) * unit()];
   const world = (x, y) => [(x - canvas.width / 2) / unit() - offset[0], -(y - canvas.height / 2) / unit() - offset[1]];
 
-  function paint() {
-    if (!frame && !left) frame = requestAnimationFrame(() => ((frame = 0), points(), overlay()));
+  // Points are drawn anew when they move or change colour; what lies over them is cheap.
+  let moved = false;
+  function paint(points = true) {
+    moved ||= points;
+    if (!frame && !left) frame = requestAnimationFrame(draw);
+  }
+
+  function draw() {
+    frame = 0;
+    if (moved) points();
+    moved = false;
+    overlay();
   }
 
   function points() {
     const { width, height } = canvas;
     const context = canvas.getContext("2d");
-    const image = context.createImageData(width, height);
-    const pixels = new Uint32Array(image.data.buffer);
+    if (image?.width !== width || image.height !== height) image = context.createImageData(width, height);
+    const pixels = new Uint32Array(image.data.buffer).fill(0);
     const many = ids.length > 20000;
     const radius = Math.max(1, Math.round(ratio() * (many ? 1 : ids.length > 2000 ? 2 : 4) * Math.min(2, Math.sqrt(scale))));
-    const disc = [];
-    for (let y = -radius; y <= radius; y++) for (let x = -radius; x <= radius; x++) if (x * x + y * y <= radius * radius + 0.5) disc.push([x, y]);
-    const shades = new Map();
-    const dim = selected.size > 0;
-    for (let row = 0; row < ids.length; row++) {
-      const [sx, sy] = screen(row);
-      const x0 = Math.round(sx);
-      const y0 = Math.round(sy);
-      if (x0 < -radius || y0 < -radius || x0 >= width + radius || y0 >= height + radius) continue;
-      const shade = dim && !selected.has(row) ? 0x60a09890 : shadeOf(clusters[row], shades);
-      for (const [dx, dy] of disc) {
-        const x = x0 + dx;
-        const y = y0 + dy;
-        if (x >= 0 && y >= 0 && x < width && y < height) pixels[y * width + x] = shade;
-      }
+    const disc = discOf(radius);
+    const around = disc.map(([x, y]) => y * width + x);
+    const step = unit();
+    const [originX, originY] = [width / 2 + offset[0] * step, height / 2 - offset[1] * step];
+    for (let row = 0; row < shades.length; row++) {
+      const x = Math.round(originX + xy[2 * row] * step);
+      const y = Math.round(originY - xy[2 * row + 1] * step);
+      if (x < -radius || y < -radius || x >= width + radius || y >= height + radius) continue;
+      if (x >= radius && y >= radius && x < width - radius && y < height - radius) {
+        const place = y * width + x;
+        for (const far of around) pixels[place + far] = shades[row];
+      } else for (const [dx, dy] of disc) if (x + dx >= 0 && y + dy >= 0 && x + dx < width && y + dy < height) pixels[(y + dy) * width + x + dx] = shades[row];
     }
     context.putImageData(image, 0, 0);
   }
 
-  function shadeOf(cluster, shades) {
-    if (!shades.has(cluster)) {
+  // The colour of each point as a pixel holds it; of those not selected, a grey that lets the others stand out.
+  function shade() {
+    const of = new Map();
+    const shadeOf = (cluster) => {
       const hex = parseInt(colourOf(cluster).slice(1), 16);
-      shades.set(cluster, (0xff000000 | ((hex & 255) << 16) | (hex & 0xff00) | (hex >> 16)) >>> 0);
+      return (0xff000000 | ((hex & 255) << 16) | (hex & 0xff00) | (hex >> 16)) >>> 0;
+    };
+    shades = new Uint32Array(ids.length);
+    for (let row = 0; row < ids.length; row++) {
+      const cluster = clusters[row];
+      if (!of.has(cluster)) of.set(cluster, shadeOf(cluster));
+      shades[row] = selected.size && !selected.has(row) ? 0x60a09890 : of.get(cluster);
     }
-    return shades.get(cluster);
+    paint();
   }
 
   function overlay() {
@@ -196,17 +213,20 @@ export function map(view) {
   });
   over.addEventListener("pointermove", (event) => {
     const [x, y] = at(event);
-    if (drawing) drawing.push([x, y]);
-    else if (dragging) {
+    if (drawing) {
+      drawing.push([x, y]);
+      return paint(false);
+    }
+    if (dragging) {
       dragging.moved ||= Math.hypot(x - dragging.x, y - dragging.y) > 4 * ratio();
       offset = [dragging.from[0] + (x - dragging.x) / unit(), dragging.from[1] - (y - dragging.y) / unit()];
-    } else {
-      const row = nearest(x, y);
-      if (row === hovered) return;
-      hovered = row;
-      if (!selected.size) peek(row);
+      return paint();
     }
-    paint();
+    const row = nearest(x, y);
+    if (row === hovered) return;
+    hovered = row;
+    if (!selected.size) peek(row);
+    paint(false);
   });
   over.addEventListener("pointerup", (event) => {
     if (drawing) {
@@ -217,11 +237,11 @@ export function map(view) {
       choose(row < 0 ? new Set() : new Set([row]));
     }
     dragging = null;
-    paint();
+    paint(false);
   });
   over.addEventListener("pointerleave", () => {
     hovered = -1;
-    paint();
+    paint(false);
   });
   over.addEventListener(
     "wheel",
@@ -262,7 +282,7 @@ export function map(view) {
 
   async function choose(rows) {
     selected = rows;
-    paint();
+    shade();
     if (rows.size === 0) return rest();
     if (rows.size === 1) return peek([...rows][0]);
     const counts = new Map();
@@ -288,7 +308,7 @@ export function map(view) {
     fill(
       bar,
       button([S.map.lasso, h("kbd", {}, "L")], () => ((lasso = !lasso), tools()), { "aria-pressed": String(lasso), class: lasso ? "on" : "", dataset: { tool: "lasso" } }),
-      button(S.map.links, () => ((links = !links), tools(), paint()), { "aria-pressed": String(links), class: links ? "on" : "" }),
+      button(S.map.links, () => ((links = !links), tools(), paint(false)), { "aria-pressed": String(links), class: links ? "on" : "" }),
       button("+", () => zoom(1.4), { "aria-label": S.map.zoomIn }),
       button("−", () => zoom(1 / 1.4), { "aria-label": S.map.zoomOut }),
       button(S.map.all, everything),
@@ -319,7 +339,7 @@ export function map(view) {
         const points = await api.pointClusters();
         if (points.length !== ids.length) return load();
         await Promise.all([colours(), talk()]);
-        paint();
+        paint(false);
       } catch (error) {
         toast(error.message, "error");
       }
@@ -335,6 +355,12 @@ export function map(view) {
       stopListening();
     },
   };
+}
+
+function discOf(radius) {
+  const found = [];
+  for (let y = -radius; y <= radius; y++) for (let x = -radius; x <= radius; x++) if (x * x + y * y <= radius * radius + 0.5) found.push([x, y]);
+  return found;
 }
 
 // Rows by cell of a square grid, so that what is near the pointer is found at once.
