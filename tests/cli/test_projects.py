@@ -418,6 +418,20 @@ def test_review_lists_conflicts_and_suspicious_answers(clew, project):
     assert "more answer" in cut
 
 
+def test_an_answer_that_is_kept_is_not_listed_again(clew, project):
+    with Session.open("data.clew") as session:
+        session.import_answers([("a", "c", "different")], annotator="bob")
+        number = session.answers()[-1].id
+    for more in ((), ("--quick",)):
+        told = json.loads(clew("review", "data.clew", "--json", *more).stdout)
+        assert number in [item["answer_id"] for item in told["answers"]]
+    kept = clew("correct", "data.clew", "keep", number)
+    assert kept.stdout.startswith(f"Answer {number} stays different;")
+    told = json.loads(clew("review", "data.clew", "--json").stdout)
+    assert number not in [item["answer_id"] for item in told["answers"]]
+    assert clew("correct", "data.clew", "undo").stdout == f"Taken back: that answer {number} was kept.\n"
+
+
 def test_several_projects_in_one_place_are_told_by_name(clew, project):
     with Session.create("data.clew", "data.csv", id_column="name", name="second"):
         pass

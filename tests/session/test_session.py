@@ -506,3 +506,60 @@ def test_lists_of_numbers_are_shown_where_they_are_curves(tmp_path):
     data.write_text("\n".join(map(json.dumps, lines)) + "\n")
     with Session.create(tmp_path / "curves.clew", data, id_column="id", n_clusters=2) as session:
         assert session.row("r3") == {"id": "r3", "curve": lines[3]["curve"]}
+
+
+def with_wrong_answers(session, wrong):
+    """Forty answers about three blobs; gives the numbers of the wrong ones."""
+    numbers = []
+    for place in range(40):
+        question = session.ask("ann")
+        same = (question.left // 40 == question.right // 40) != (place in wrong)
+        number = session.tell(question, "same" if same else "different").id
+        numbers += [number] if place in wrong else []
+    return numbers
+
+
+def three_blobs():
+    rng = np.random.default_rng(0)
+    return np.vstack([rng.normal(centre, 0.6, (40, 2)) for centre in ((0, 0), (10, 0), (0, 10))])
+
+
+def test_wrong_answers_lead_the_review_with_the_likely_right_answer(tmp_path):
+    with Session.create(tmp_path / "blobs.clew", three_blobs(), n_clusters=3) as session:
+        wrong = with_wrong_answers(session, (20, 30))
+        found = session.review()
+        assert [item.answer_id for item in found[:2]] == wrong
+        assert [(item.answer, item.likely) for item in found[:2]] == [("different", "same")] * 2
+        assert all(0.5 < item.suspicion < 1 for item in found[:2])
+        assert "of the clusterings put the two together" in found[0].reasons[0]
+        session.fit()
+        assert {item.answer_id for item in session.review(quick=True)} >= set(wrong)
+
+
+def test_an_answer_that_was_kept_is_not_reviewed_again(tmp_path):
+    path = tmp_path / "blobs.clew"
+    with Session.create(path, three_blobs(), n_clusters=3) as session:
+        kept, other = with_wrong_answers(session, (20, 30))
+        session.fit()
+        record = session.confirm(kept, annotator="ben")
+        assert (record.confirmed, record.revised, record.answer) == ("ben", False, "different")
+        assert not session.is_stale
+    with Session.open(path) as session:
+        for quick in (False, True):
+            assert kept not in [item.answer_id for item in session.review(quick=quick)]
+        assert other in [item.answer_id for item in session.review()]
+        assert session.undo("ben").kind == "confirm"
+        assert kept in [item.answer_id for item in session.review()]
+        session.confirm(kept)
+        session.revise(kept, "same")
+        assert next(one for one in session.answers() if one.id == kept).confirmed is None
+        with pytest.raises(ClewError, match="There is no answer 999"):
+            session.confirm(999)
+
+
+def test_a_kept_answer_that_contradicts_is_listed_all_the_same(tmp_path):
+    with Session.create(tmp_path / "few.clew", [[0.0], [0.1], [5.0], [5.1]], n_clusters=2) as session:
+        session.import_answers([(0, 1, "same"), (1, 2, "same"), (0, 2, "different")], annotator="ann")
+        waiting = session.conflicts()[0]
+        session.confirm(waiting.answers[0])
+        assert waiting.answers[0] in [item.answer_id for item in session.review()]

@@ -26,6 +26,8 @@ def event_words(event: Event) -> str:
         return "the setting " + ", ".join(f"{name}={value}" for name, value in told["settings"].items())
     if event.kind == "revise":
         return f"the change of answer {told['changes'][0]['answer_id']}"
+    if event.kind == "confirm":
+        return f"that answer {told['changes'][0]['answer_id']} was kept"
     return f"how conflict {told['conflict']} was resolved"
 
 

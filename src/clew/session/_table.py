@@ -298,7 +298,7 @@ class Rows:
 
 
 def is_curve(column: Any) -> bool:
-    """Whether vectors are worth looking at as curves: numbers that follow each other are alike, unlike in embeddings."""
+    """Whether vectors are worth looking at as curves: numbers next to each other are alike, unlike in embeddings."""
     if sparse.issparse(column) or column.ndim != 2 or not _LEAST_CURVE <= column.shape[1] <= _MOST_CURVE:
         return False
     some = np.asarray(column[:: max(1, len(column) // _CURVES_SEEN)], dtype=np.float64)

@@ -68,7 +68,7 @@ export function ask(view) {
   function cards() {
     const question = current;
     const rows = question.shown;
-    parts.cards.className = `cards ${question.kind}`;
+    parts.cards.className = `cards is-${question.kind}`;
     if (question.kind === "which") {
       fill(
         parts.cards,

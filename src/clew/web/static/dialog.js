@@ -34,7 +34,7 @@ export function ask(title, body, choices) {
 
 export function keys() {
   const table = (rows) => h("table", { class: "keys" }, h("tbody", {}, rows.map(([key, does]) => h("tr", {}, h("th", { scope: "row" }, h("kbd", {}, key)), h("td", {}, does)))));
-  return ask(S.keys.title, [table(S.keys.rows), h("h3", {}, S.views.map), table(S.keys.map)], [[S.close, null, "primary"]]);
+  return ask(S.keys.title, [table(S.keys.rows), h("h3", {}, S.views.map), table(S.keys.map), h("h3", {}, S.views.review), table(S.keys.review)], [[S.close, null, "primary"]]);
 }
 
 export async function text(title, value, hint) {

@@ -4,7 +4,7 @@ import { api } from "./api.js";
 import { card } from "./cards.js";
 import * as dialog from "./dialog.js";
 import { button, colourOf, fill, h, swatch, toast } from "./dom.js";
-import { clustersNow, nameOf, onChange, rowsOf, state } from "./state.js";
+import { clustersNow, keep, nameOf, onChange, rowsOf, state } from "./state.js";
 import { S } from "./strings.js";
 
 const MOST_LINKS = 5000;
@@ -15,8 +15,9 @@ export function map(view) {
   const over = h("canvas", { class: "over", tabindex: "0", role: "img" });
   const side = h("aside", { class: "side" });
   const bar = h("div", { class: "bar" });
+  const making = h("div", { class: "making", role: "status" });
   const legend = h("div", { class: "legend" });
-  const stage = h("div", { class: "stage" }, canvas, over);
+  const stage = h("div", { class: "stage" }, canvas, over, making);
   fill(view, h("section", { class: "map" }, h("div", { class: "head" }, h("h1", {}, S.map.title), h("p", { class: "hint" }, S.map.hint), bar), stage, h("div", { class: "beside" }, side, legend)));
 
   let xy = new Float32Array();
@@ -42,15 +43,34 @@ export function map(view) {
   async function load() {
     fill(side, h("p", { class: "hint" }, S.working));
     try {
-      const [points, names] = await Promise.all([api.points(), api.pointIds()]);
-      xy = points.xy;
+      const [points, names] = await Promise.all([api.points("pca"), api.pointIds()]);
+      xy = points;
       ids = names;
       grid = index(xy);
+      await embed();
       await Promise.all([colours(), talk()]);
       over.setAttribute("aria-label", S.map.label(ids.length));
       rest();
     } catch (error) {
       fill(side, h("p", { class: "warning" }, error.message));
+    }
+  }
+
+  // The map that was chosen; principal components while it is being made.
+  let waiting = false;
+  async function embed() {
+    try {
+      const points = await api.points(state.embedding);
+      waiting = points === null;
+      if (waiting || points.length !== 2 * ids.length) return;
+      xy = points;
+      grid = index(xy);
+      paint();
+    } catch (error) {
+      waiting = false;
+      toast(error.message, "error");
+    } finally {
+      fill(making, waiting ? S.map.making : "");
     }
   }
 
@@ -304,9 +324,19 @@ export function map(view) {
     if (await dialog.correct(S.map.splitOff, { kind: "split", cluster, rows: [...rows].map((row) => ids[row]) })) choose(new Set());
   }
 
+  function choice() {
+    const select = h("select", { "aria-label": S.map.embedding, title: S.map.embeddingHint }, Object.entries(S.map.embeddings).map(([value, text]) => h("option", { value, selected: value === state.embedding }, text)));
+    select.addEventListener("change", () => {
+      keep("embedding", select.value);
+      embed();
+    });
+    return select;
+  }
+
   function tools() {
     fill(
       bar,
+      choice(),
       button([S.map.lasso, h("kbd", {}, "L")], () => ((lasso = !lasso), tools()), { "aria-pressed": String(lasso), class: lasso ? "on" : "", dataset: { tool: "lasso" } }),
       button(S.map.links, () => ((links = !links), tools(), paint(false)), { "aria-pressed": String(links), class: links ? "on" : "" }),
       button("+", () => zoom(1.4), { "aria-label": S.map.zoomIn }),
@@ -334,6 +364,7 @@ export function map(view) {
   const watch = new ResizeObserver(size);
   watch.observe(stage);
   const stopListening = onChange(async (kind) => {
+    if (kind === "errands" && waiting && !left) embed();
     if (kind === "clusters" && ids.length && !left) {
       try {
         const points = await api.pointClusters();
