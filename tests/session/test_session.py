@@ -132,7 +132,9 @@ def test_a_contradiction_is_recorded_set_aside_and_told_with_its_chain(session):
     items = {item.answer_id: item for item in session.review()}
     assert set(items) >= {3, 4, 6}
     assert all(0 <= item.suspicion <= 1 for item in items.values())
-    assert "It is part of a contradiction." in items[6].reasons
+    assert "It contradicts other answers (0-3-6)." in items[6].reasons
+    quick = {item.answer_id: item for item in session.review(quick=True)}
+    assert "It is part of a contradiction." in quick[6].reasons
     assert session.resolve(conflict, "change", answer_id=4, answer="different") == []
     assert session.constraints.cannot_link.tolist() == [[3, 6], [0, 6]]
     session.undo()

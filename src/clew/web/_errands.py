@@ -12,7 +12,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -37,7 +37,7 @@ class Outcome:
 
     Attributes
     ----------
-    key : hashable or None
+    key : int or None
         What `value` or `problem` is about; None before the first one is done.
     value : object or None
         The last result, perhaps of an earlier key.
@@ -47,7 +47,7 @@ class Outcome:
         Why the last one failed.
     """
 
-    key: Hashable = None
+    key: int | None = None
     value: Any = None
     working: bool = False
     problem: str | None = None
@@ -65,8 +65,8 @@ class Errands:
     def __init__(self) -> None:
         self._lock = threading.Condition()
         self._outcomes: dict[str, Outcome] = {}
-        self._wanted: dict[str, tuple[Hashable, Plan]] = {}
-        self._at_work: tuple[str, Hashable] | None = None
+        self._wanted: dict[str, tuple[int, Plan]] = {}
+        self._at_work: tuple[str, int] | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -76,7 +76,7 @@ class Errands:
         """Take errands; the thread starts with the first."""
         self._closed = False
 
-    def look(self, name: str, key: Hashable, plan: Callable[[], Plan]) -> Outcome:
+    def look(self, name: str, key: int, plan: Callable[[], Plan]) -> Outcome:
         """What is there under a name; unless it is about this key, work on that begins."""
         with self._lock:
             known = self._outcomes.get(name, Outcome())
@@ -124,7 +124,7 @@ class Errands:
                 self.done += 1
                 self._lock.notify_all()
 
-    def _next(self) -> tuple[str, Hashable, Plan] | None:
+    def _next(self) -> tuple[str, int, Plan] | None:
         with self._lock:
             self._lock.wait_for(lambda: self._wanted or self._closed)
             if self._closed:
@@ -160,6 +160,7 @@ def main() -> None:
     plan = pickle.load(sys.stdin.buffer)
     with os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)  # whatever prints does not mix with the result
+        told: tuple[Any, str | None]
         try:
             told = plan.run(), None
         except ClewError as error:

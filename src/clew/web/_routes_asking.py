@@ -131,7 +131,7 @@ def _review(worker: Worker, limit: int) -> show.Reviewed:
     session = worker.session
     quick = session.review(quick=True)
     made = worker.errands.look("review", session.said_version, session.plan_review)
-    if made.value is None:
+    if made.value is None or made.key is None:
         return show.Reviewed(quick[:limit], False, made.working, made.problem)
     now = {record.id: record for record in session.answers()}
     kept = [one for one in made.value if one.answer_id in now and _is_open(now[one.answer_id], one.answer)]

@@ -12,7 +12,7 @@ const CELLS = 128;
 
 export function map(view) {
   const canvas = h("canvas", { class: "points" });
-  const over = h("canvas", { class: "over", tabindex: "0", role: "img" });
+  const over = h("canvas", { class: "over", tabindex: "0", role: "img", "aria-label": S.map.title });
   const side = h("aside", { class: "side" });
   const bar = h("div", { class: "bar" });
   const making = h("div", { class: "making", role: "status" });
