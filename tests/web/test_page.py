@@ -260,6 +260,14 @@ def test_the_lasso_selects_and_splits(page, server):
     page.get_by_text(f"{3 * N_EACH} rows selected").wait_for()
     page.keyboard.press("Escape")
     page.get_by_text("Point at a row to see it").wait_for()
+    page.keyboard.press("Enter")
+    page.locator(".side .card-id").wait_for()
+    page.keyboard.press("Escape")
+    for _ in range(2):
+        page.keyboard.press("Space")
+        for _ in range(6):
+            page.keyboard.press("ArrowRight")
+    page.get_by_text("2 rows selected").wait_for()
 
 
 def test_exports_hold_what_the_log_holds_and_no_formula(page, server):
@@ -374,6 +382,9 @@ def test_every_control_has_a_name_and_every_view_is_reached_by_keyboard(page, se
                  (one) => one.tabIndex < 0 && !one.disabled).map((one) => one.outerHTML)"""
         )
         assert hidden == [], view
+    page.locator("#skip").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("[document.activeElement.id, location.hash]") == ["view", "#settings"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

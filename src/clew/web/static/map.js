@@ -9,6 +9,9 @@ import { S } from "./strings.js";
 
 const MOST_LINKS = 5000;
 const CELLS = 128;
+// How far from the pointer a row may be, in pixels; by keyboard, from the middle of the map.
+const REACH = 12;
+const REACH_OF_KEYS = [12, 50, 200, 800];
 
 export function map(view) {
   const canvas = h("canvas", { class: "points" });
@@ -191,6 +194,15 @@ export function map(view) {
       context.arc(...screen(row), 7 * ratio(), 0, 7);
       context.stroke();
     }
+    if (over.matches(":focus-visible")) {
+      context.strokeStyle = ink;
+      context.lineWidth = 2 * ratio();
+      const [x, y, arm] = [over.width / 2, over.height / 2, 9 * ratio()];
+      context.beginPath();
+      context.moveTo(x - arm, y), context.lineTo(x + arm, y);
+      context.moveTo(x, y - arm), context.lineTo(x, y + arm);
+      context.stroke();
+    }
     if (drawing) {
       context.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--accent");
       context.lineWidth = 2 * ratio();
@@ -212,18 +224,22 @@ export function map(view) {
     return [((event.clientX - box.left) / box.width) * over.width, ((event.clientY - box.top) / box.height) * over.height];
   };
 
-  function nearest(x, y) {
+  function nearest(x, y, reach = REACH) {
     if (!grid) return -1;
     const [wx, wy] = world(x, y);
     let best = -1;
-    let least = (12 * ratio()) ** 2;
-    for (const row of near(grid, wx, wy, (12 * ratio()) / unit())) {
+    let least = (reach * ratio()) ** 2;
+    for (const row of near(grid, wx, wy, (reach * ratio()) / unit())) {
       const [sx, sy] = screen(row);
       const far = (sx - x) ** 2 + (sy - y) ** 2;
       if (far < least) [best, least] = [row, far];
     }
     return best;
   }
+
+  // Without a mouse: the row nearest to the middle, which a cross marks while the map has the focus.
+  const middle = () => REACH_OF_KEYS.reduce((found, reach) => (found >= 0 ? found : nearest(over.width / 2, over.height / 2, reach)), -1);
+  for (const kind of ["focus", "blur"]) over.addEventListener(kind, () => paint(false));
 
   over.addEventListener("pointerdown", (event) => {
     over.setPointerCapture(event.pointerId);
@@ -300,6 +316,12 @@ export function map(view) {
     if (turn === peeking && found && !left) fill(side, h("div", { class: "where" }, swatch(clusters[row]), nameOf(clusters[row])), card(found, null));
   }
 
+  function toggle(row) {
+    const rows = new Set(selected);
+    if (!rows.delete(row) && row >= 0) rows.add(row);
+    choose(rows);
+  }
+
   async function choose(rows) {
     selected = rows;
     shade();
@@ -355,6 +377,8 @@ export function map(view) {
     else if (event.key === "0") everything();
     else if (event.key.toLowerCase() === "l") (lasso = !lasso), tools();
     else if (event.key === "Escape") choose(new Set());
+    else if (event.key === "Enter") choose(new Set([middle()].filter((row) => row >= 0)));
+    else if (event.key === " ") toggle(middle());
     else if (event.key === "?") dialog.keys();
     else return false;
     paint();

@@ -62,7 +62,8 @@ export const S = {
       ["Escape", "close a dialogue"], ["?", "this list"],
     ],
     review: [["K", "keep the answer"], ["F", "change it to the opposite"], ["U", "not sure"], ["↑ and ↓", "another answer"]],
-    map: [["arrows", "move the map"], ["+ and −", "zoom"], ["0", "everything"], ["L", "lasso on or off"], ["Escape", "select nothing"]],
+    map: [["arrows", "move the map"], ["+ and −", "zoom"], ["0", "everything"], ["L", "lasso on or off"],
+      ["Enter", "the row nearest to the middle"], ["Space", "add it to the selection, or take it out"], ["Escape", "select nothing"]],
   },
 
   map: {
@@ -80,7 +81,7 @@ export const S = {
     embeddingHint: "Directions: what differs most, far rows stay far. Neighbours: near rows stay near, far ones mean little.",
     embeddings: { pca: "Main directions", neighbours: "Neighbours" },
     making: "The map of neighbours is being made; until then these are the main directions.",
-    label: (n) => `Map of ${n.toLocaleString()} rows. Arrow keys move it, plus and minus zoom.`,
+    label: (n) => `Map of ${n.toLocaleString()} rows. Arrow keys move it, plus and minus zoom, Enter shows the row in the middle.`,
   },
 
   clusters: {
