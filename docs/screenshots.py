@@ -1,7 +1,8 @@
 """The pictures of docs/page.md: every view and every kind of question, in light and dark, on a desk and on a tablet.
 
-`python docs/screenshots.py [SCENE ...] [--out DIRECTORY]` needs chromium, Playwright and pillow
-(`pip install '.[dev]'`). It starts a server of its own for each scene and writes docs/images/page-*.png.
+`python docs/screenshots.py [SCENE ...]` needs chromium, Playwright and pillow (`pip install '.[dev]'`). It starts a server
+of its own for each scene and writes docs/images/page-*.png. `--all DIRECTORY` writes every view of every scene in every
+look there: after a change to the page, look through them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, Page
+from sklearn.datasets import load_digits
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -32,7 +34,14 @@ from tests.browser import chromium  # noqa: E402
 from tests.web.servers import running  # noqa: E402
 
 TOKEN = "screenshots"
+LOOKS = ("desk-light", "desk-dark", "tablet-light")
 SIZES = {"desk": (1280, 800), "tablet": (820, 1180)}
+# Pictures of the docs: every view in light and dark, and each kind of question once.
+KEPT = frozenset(
+    {f"{view}-{look}" for view in ("ask", "map", "clusters", "review", "history", "settings") for look in ("light", "dark")}
+    | {"text-light", "image-dark", "series-light", "which-light", "groups-light", "conflict-light", "neighbours-light",
+       "stop-light", "image-sheet-light", "text-tablet", "clusters-tablet"}
+)  # fmt: skip
 TOPICS = {
     "refund": ["I was charged twice for the same order and would like to have the second payment back",
                "please refund the jacket that I returned last week, the parcel arrived at your warehouse on Monday",
@@ -62,7 +71,6 @@ class Scene:
     answers: int = 40
     wrong: tuple[int, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
-    looks: tuple[str, ...] = ("desk-light", "desk-dark", "tablet-light")
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -149,6 +157,15 @@ def records(folder: Path) -> tuple[Path, dict[str, int]]:
     return written(folder / "records.csv", columns, rows), truth
 
 
+def digits(folder: Path) -> tuple[Path, dict[str, int]]:
+    """Handwritten digits as rows of 64 grey values, and which digit each is."""
+    found = load_digits()
+    names = [f"digit {row:04}" for row in range(len(found.data))]
+    rows = ([name, *values] for name, values in zip(names, found.data.tolist(), strict=True))
+    path = written(folder / "digits.csv", ["digit", *(f"pixel {place:02}" for place in range(64))], rows)
+    return path, dict(zip(names, found.target.tolist(), strict=True))
+
+
 def written(path: Path, columns: list[str], rows: Any) -> Path:
     """A table as csv."""
     with open(path, "w", newline="", encoding="utf-8") as file:
@@ -188,6 +205,18 @@ def preview(page: Page) -> None:
     page.locator("dialog h3").wait_for()
 
 
+def weighed(page: Page) -> None:
+    """Wait for the thorough list."""
+    page.get_by_text("By all evidence").wait_for()
+
+
+def neighbours(page: Page) -> None:
+    """The map that keeps neighbours."""
+    page.locator(".head select").select_option("neighbours")
+    page.wait_for_timeout(200)
+    page.locator(".making").wait_for(state="hidden", timeout=120_000)
+
+
 def said(page: Page) -> None:
     """Answer one question, so that the page says what the machine thought."""
     page.wait_for_selector(".cards .card:not(.skeleton)")
@@ -212,7 +241,8 @@ def keys(page: Page) -> None:
 # -- scenes ------------------------------------------------------------------------------------------------------------
 
 
-VIEWS: dict[str, Any] = {view: (view, None) for view in ("ask", "clusters", "review", "history", "settings")}
+VIEWS: dict[str, Any] = {view: (view, None) for view in ("ask", "clusters", "history", "settings")}
+VIEWS["review"] = ("review", weighed)
 SCENES: dict[str, Callable[[Path], Scene]] = {
     "table": lambda folder: Scene(
         *flowers(folder), "flower", wrong=(25, 33),
@@ -224,7 +254,7 @@ SCENES: dict[str, Callable[[Path], Scene]] = {
     ),
     "image": lambda folder: Scene(
         *pictures(folder), "name", answers=12,
-        shots={"image": ("ask", None), "image-sheet": ("clusters", choose), "image-map": ("map", point)},
+        shots={"image": ("ask", None), "image-sheet": ("clusters", choose)},
     ),
     "series": lambda folder: Scene(*curves(folder), "sensor", answers=12, shots={"series": ("ask", None)}),
     "wide": lambda folder: Scene(
@@ -246,6 +276,10 @@ SCENES: dict[str, Callable[[Path], Scene]] = {
         *flowers(folder), "flower", answers=30, wrong=(-1,),
         shots={"conflicts": ("review", None), "conflict": ("review", resolve)},
     ),
+    "neighbours": lambda folder: Scene(
+        *digits(folder), "digit", answers=60, options={"n_clusters": 10},
+        shots={"directions": ("map", None), "neighbours": ("map", neighbours)},
+    ),
     "stop": lambda folder: Scene(*flowers(folder), "flower", answers=400, shots={"stop": ("ask", None)}),
 }  # fmt: skip
 
@@ -265,8 +299,10 @@ def answer(session: Session, scene: Scene) -> None:
     """Answer some questions, those at the places `wrong` wrongly, and cluster."""
     truth = scene.truth
     for place in range(scene.answers):
+        if place == 10:
+            session.fit()  # from here on answers are foreseen, or not
         question = session.ask("Ann")
-        if question is None or (place > 60 and session.progress().can_stop):
+        if question is None or (scene.answers > 100 and session.progress().can_stop):
             break
         if question.kind == "which":
             fits = [row for row in question.candidates if truth[row] == truth[question.left]]
@@ -292,9 +328,13 @@ def contradict(session: Session, scene: Scene) -> None:
     session.import_answers(wrong)
 
 
-def shoot(browser: Browser, address: str, look: str, scene: Scene, out: Path, only: set[str]) -> None:
-    """All pictures of a scene in one look."""
+def shoot(browser: Browser, address: str, look: str, scene: Scene, out: Path, wanted: frozenset[str] | None) -> None:
+    """The pictures of a scene in one look, or those that are wanted."""
     size, scheme = look.split("-")
+    ending = scheme if size == "desk" else size
+    shots = {f"{name}-{ending}": shot for name, shot in scene.shots.items()}
+    if wanted is not None:
+        shots = {name: shot for name, shot in shots.items() if name in wanted}
     width, height = SIZES[size]
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme=scheme, has_touch=size == "tablet"
@@ -302,36 +342,33 @@ def shoot(browser: Browser, address: str, look: str, scene: Scene, out: Path, on
     context.add_init_script("localStorage.setItem('clew-annotator', 'Ann')")
     page = context.new_page()
     page.goto(f"{address}/?token={TOKEN}")
-    for name, (view, prepare) in scene.shots.items():
-        if only and name not in only:
-            continue
+    for name, (view, prepare) in shots.items():
         page.goto(f"{address}/#{view}")
         page.reload()
         page.wait_for_timeout(1200)
         if prepare is not None:
             prepare(page)
             page.wait_for_timeout(500)
-        ending = scheme if size == "desk" else size
-        page.screenshot(path=out / f"page-{name}-{ending}.png")
-        print(f"written: page-{name}-{ending}.png")
+        page.screenshot(path=out / f"page-{name}.png")
+        print(f"written: page-{name}.png")
     context.close()
 
 
 def main() -> None:
     """All pictures, or those of the scenes named."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("scenes", nargs="*", metavar="SCENE", help="all unless given")
-    parser.add_argument("--only", nargs="*", default=(), metavar="PICTURE", help="these pictures of the scenes")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images", metavar="DIRECTORY")
+    parser.add_argument("scenes", nargs="*", metavar="SCENE", help=f"{', '.join(SCENES)}; all unless given")
+    parser.add_argument("--all", type=Path, metavar="DIRECTORY", help="write everything there, to look at")
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
+    out, wanted = (ROOT / "docs" / "images", KEPT) if options.all is None else (options.all, None)
+    out.mkdir(parents=True, exist_ok=True)
     with chromium() as browser:
         for name in options.scenes or SCENES:
             with tempfile.TemporaryDirectory() as where:
                 scene = SCENES[name](Path(where))
                 with served(scene, name) as address:
-                    for look in scene.looks:
-                        shoot(browser, address, look, scene, options.out, set(options.only))
+                    for look in LOOKS:
+                        shoot(browser, address, look, scene, out, wanted)
 
 
 if __name__ == "__main__":

@@ -247,7 +247,7 @@ async function send(draw) {
       tries = 0;
       sending = true;
       draw();
-      if (told.note) toast(told.note);
+      if (told.note) toast(told.note, "note");
       else if (told.implied > 0) toast(S.ask.implied(told.implied));
       if (told.conflict) await dialog.conflict(told.conflict);
       if (!outbox.length) await prune(draw).catch(() => {});
@@ -319,7 +319,7 @@ function stop(place) {
   const now = state.progress;
   place.hidden = dismissed || !now?.can_stop || current === null;
   if (!place.hidden)
-    fill(place, h("strong", {}, S.ask.stop), h("span", {}, now.reason), h("a", { class: "button small", href: "#clusters" }, S.ask.lookAt), button(S.ask.goOn, () => ((dismissed = true), (place.hidden = true)), { class: "quiet small" }));
+    fill(place, h("strong", {}, now.reason), h("a", { class: "button small", href: "#clusters" }, S.ask.lookAt), button(S.ask.goOn, () => ((dismissed = true), (place.hidden = true)), { class: "quiet small" }));
 }
 
 // Rows of many columns are read side by side.

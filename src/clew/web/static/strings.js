@@ -44,7 +44,6 @@ export const S = {
     done: "Nothing is left to ask",
     doneText: "Everything worth asking is answered. Look at the clusters, or go on with the map.",
     first: "Fetching the first question…",
-    stop: "You can stop here",
     goOn: "Go on",
     lookAt: "Look at the clusters",
     commentTitle: "A comment to go with this answer",
@@ -67,8 +66,8 @@ export const S = {
   },
 
   map: {
-    title: "All rows in two dimensions",
-    hint: "Near points are similar rows. Lines are answers: solid for same, dashed for different.",
+    title: "All rows, similar ones near",
+    hint: "Lines are answers: solid for same, dashed for different.",
     lasso: "Lasso", all: "Show everything", links: "Answers", zoomIn: "Zoom in", zoomOut: "Zoom out",
     selected: (n) => `${n.toLocaleString()} ${n === 1 ? "row" : "rows"} selected`,
     nothing: "Point at a row to see it, click to keep it here, or draw around some with the lasso.",
