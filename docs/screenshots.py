@@ -1,8 +1,8 @@
 """The pictures of docs/page.md: every view and every kind of question, in light and dark, on a desk and on a tablet.
 
-`python docs/screenshots.py [SCENE ...]` needs chromium, Playwright and pillow (`pip install '.[dev]'`). It starts a server
-of its own for each scene and writes docs/images/page-*.png. `--all DIRECTORY` writes every view of every scene in every
-look there: after a change to the page, look through them.
+`python docs/screenshots.py [SCENE ...]` needs chromium, Playwright and pillow (`pip install '.[dev]'`). It starts a
+server of its own for each scene and writes docs/images/page-*.png. `--all DIRECTORY` writes every view of every scene
+in every look there: after a change to the page, look through them.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ TOKEN = "screenshots"
 LOOKS = ("desk-light", "desk-dark", "tablet-light")
 SIZES = {"desk": (1280, 800), "tablet": (820, 1180)}
 # Pictures of the docs: every view in light and dark, and each kind of question once.
+_ALL_VIEWS = ("ask", "map", "clusters", "review", "history", "settings")
 KEPT = frozenset(
-    {f"{view}-{look}" for view in ("ask", "map", "clusters", "review", "history", "settings") for look in ("light", "dark")}
+    {f"{view}-{look}" for view in _ALL_VIEWS for look in ("light", "dark")}
     | {"text-light", "image-dark", "series-light", "which-light", "groups-light", "conflict-light", "neighbours-light",
        "stop-light", "image-sheet-light", "text-tablet", "clusters-tablet"}
 )  # fmt: skip

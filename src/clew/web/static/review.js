@@ -19,7 +19,7 @@ export function review(view) {
       await rowsOf(found.items.flatMap((one) => [one.left, one.right]));
       if (left) return;
       const cards = await Promise.all(found.items.map(item));
-      const basis = h("p", { class: "hint", role: "status" }, found.thorough ? S.review.thorough : S.review.quick, " ", found.working ? S.review.working : found.problem);
+      const basis = h("p", { class: "hint", role: "status" }, found.thorough ? S.review.thorough : S.review.quick, " ", found.working ? (found.thorough ? S.review.again : S.review.working) : found.problem);
       fill(
         place,
         h("h1", {}, S.review.title),

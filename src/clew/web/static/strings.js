@@ -113,10 +113,11 @@ export const S = {
     keep: "Keep", flip: (word) => `Change to ${word}`, unsure: "Not sure",
     quick: "A first list: answers that the present clusters break or pay dearly for.",
     working: "All evidence is being weighed; a better list comes by itself.",
+    again: "What was said since is being weighed.",
     thorough: "By all evidence: what clusterings of the rows and all other answers say about each answer.",
     rank: (n) => `${n}.`,
     resolve: "Resolve…",
-    suspicion: (p) => `suspicion ${p}`,
+    suspicion: (p) => `${p} likely to be wrong`,
   },
   conflict: {
     title: "These answers cannot all be true",
