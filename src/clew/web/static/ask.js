@@ -205,8 +205,10 @@ async function withRows(question) {
 function refill(draw) {
   if (fetching || queue.length + (current ? 1 : 0) >= REFILL_AT) return fetching ?? Promise.resolve();
   const here = [current, ...queue, ...outbox.map((one) => one.question)].filter(Boolean).map((one) => one.id);
+  // The first card alone: a strategy that thinks for every question would make it wait for the others.
+  const wanted = current === null && queue.length === 0 ? 1 : AHEAD;
   fetching = api
-    .next(state.annotator, AHEAD, here)
+    .next(state.annotator, wanted, here)
     .then(async (found) => {
       for (const question of found) if (!here.includes(question.id)) queue.push(await withRows(question));
       exhausted = queue.length === 0 && current === null && outbox.length === 0;
@@ -216,6 +218,7 @@ function refill(draw) {
     .finally(() => {
       fetching = null;
       draw();
+      if (wanted === 1 && current !== null) refill(draw);
     });
   return fetching;
 }
