@@ -190,10 +190,14 @@ def test_a_map_of_neighbours_keeps_neighbours_that_principal_components_lose(mon
     assert pure(plan.run()) > 0.95
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 3, 4, 7])
-def test_few_rows_have_a_map_of_neighbours_too(n_rows):
-    points = NeighbourMap.of(np.eye(n_rows), 0).run()
-    assert points.shape == (n_rows, 2) and np.isfinite(points).all()
+@pytest.mark.parametrize(
+    "X", [np.eye(1), np.eye(2), np.eye(3), np.eye(4), np.eye(7), np.zeros((10, 3)), np.arange(50.0)[:, None],
+          sparse.eye_array(60, format="csr")],
+    ids=lambda X: f"{X.shape[0]}x{X.shape[1]}",
+)  # fmt: skip
+def test_rows_of_any_kind_have_a_map_of_neighbours(X):
+    points = NeighbourMap.of(X, 0).run()
+    assert points.shape == (X.shape[0], 2) and np.isfinite(points).all()
 
 
 def test_the_map_of_neighbours_is_made_in_the_background(client):

@@ -67,7 +67,7 @@ class NeighbourMap:
     def run(self) -> Points:
         """The points, from -1 to 1."""
         n = len(self.X)
-        if n < 4:
+        if n < 4 or self.X.shape[1] <= 2:  # a plane keeps its own neighbours best
             return flat(self.X, self.random_state)
         embed, most = (_by_open_tsne, _MOST_ROWS) if find_spec("openTSNE") else (_by_sklearn, _MOST_ROWS_PLAIN)
         if n <= most:
@@ -84,15 +84,24 @@ class NeighbourMap:
 def _by_open_tsne(X: FloatArray, random_state: int) -> FloatArray:
     from openTSNE import TSNE as OpenTSNE  # noqa: N811
 
-    perplexity = min(_PERPLEXITY, (len(X) - 1) / 3)
-    model = OpenTSNE(perplexity=perplexity, initialization="pca", n_jobs=1, random_state=random_state)
+    start = _start(X, random_state)
+    model = OpenTSNE(perplexity=_perplexity(X), initialization=start, n_jobs=1, random_state=random_state)
     return np.asarray(model.fit(X), dtype=np.float64)
 
 
 def _by_sklearn(X: FloatArray, random_state: int) -> FloatArray:
-    perplexity = min(_PERPLEXITY, (len(X) - 1) / 3)
-    start = 1e-4 * flat(X, random_state)
-    return np.asarray(TSNE(perplexity=perplexity, init=start, random_state=random_state).fit_transform(X), dtype=float)
+    model = TSNE(perplexity=_perplexity(X), init=_start(X, random_state), random_state=random_state)
+    return np.asarray(model.fit_transform(X), dtype=np.float64)
+
+
+def _perplexity(X: FloatArray) -> float:
+    return min(_PERPLEXITY, (len(X) - 1) / 3)
+
+
+def _start(X: FloatArray, random_state: int) -> Points:
+    """Principal components, small and a little shaken: rows that are equal could never part."""
+    noise = np.random.default_rng(random_state).normal(scale=0.01, size=(len(X), 2))
+    return np.asarray(1e-4 * (flat(X, random_state) + noise), dtype=np.float32)
 
 
 def _placed(rows: FloatArray, known: FloatArray, points: FloatArray) -> FloatArray:
