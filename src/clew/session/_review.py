@@ -28,8 +28,9 @@ _IN_CONFLICT = "It is part of a contradiction."
 _OF_CONFLICT = (0.9, _IN_CONFLICT)
 # From here on an answer is listed for its cost alone: it forces a row away by the mean distance within clusters.
 _COSTLY = 0.5
-# From here on an answer is listed for the chance alone that it is wrong.
-_DOUBTFUL = 0.2
+# From here on an answer is listed for the chance alone that it is wrong. Two reasons list it too: among few answers the
+# chance is estimated with care, and wrong ones that lead the ranking may have a twentieth.
+_DOUBTFUL = 0.03
 # A review looks at so many answers, the latest, and at so many rows; with both it takes seconds.
 _MOST_ANSWERS, _MOST_ROWS = 2000, 4000
 
@@ -72,15 +73,7 @@ class ReviewPlan:
     def run(self) -> list[ReviewItem]:
         """Answers worth a second look by all evidence there is (`clew.audit.review`), the most suspicious first."""
         doubts = self._doubts()
-        return _ranked(self._judged(one, doubts.get(place)) for place, one in enumerate(self.known) if not one.settled)
-
-    def _judged(self, noted: Noted, doubt: Doubt | None) -> ReviewItem:
-        if doubt is None:
-            return noted.item
-        against = doubt.reasons if doubt.suspicion >= _DOUBTFUL else ()
-        own = [one for one in noted.item.reasons if one != _IN_CONFLICT or not against]
-        suspicion = max(noted.item.suspicion, doubt.suspicion)
-        return replace(noted.item, suspicion=suspicion, likely=doubt.likely, reasons=(*against, *own))
+        return _ranked(_judged(one, doubts.get(place)) for place, one in enumerate(self.known) if not one.settled)
 
     def _doubts(self) -> dict[int, Doubt]:
         if not self.answers:
@@ -93,6 +86,15 @@ class ReviewPlan:
             random_state=self.random_state,
         )
         return {self.places[doubt.index]: doubt for doubt in heard.doubts if self.places[doubt.index] >= 0}
+
+
+def _judged(noted: Noted, doubt: Doubt | None) -> ReviewItem:
+    """An item with the chance that its answer is wrong; without reasons it is not listed."""
+    if doubt is None:
+        return noted.item
+    against = doubt.reasons if doubt.suspicion >= _DOUBTFUL or len(doubt.reasons) > 1 else ()
+    own = [one for one in noted.item.reasons if one != _IN_CONFLICT or not against]
+    return replace(noted.item, suspicion=doubt.suspicion, likely=doubt.likely, reasons=(*against, *own))
 
 
 def quick_review(state: State) -> list[ReviewItem]:
@@ -187,6 +189,9 @@ def _named_and_others(state: State, pairs: list[list[int]]) -> IntArray:
 
 
 def _is_violated(state: State, record: Record) -> bool:
+    """Whether clusters that know an answer do not follow it."""
+    if record.id > state.fitted_version:
+        return False
     one, two = (int(state.labels[state.ordinal[key_of(name)]]) for name in (record.left, record.right))
     return min(one, two) >= 0 and record.answer != "unsure" and (one == two) != (record.answer == "same")
 

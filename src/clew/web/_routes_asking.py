@@ -137,8 +137,7 @@ def _review(worker: Worker, limit: int) -> show.Reviewed:
     kept = [one for one in made.value if one.answer_id in now and _is_open(now[one.answer_id], one.answer)]
     listed = {one.answer_id for one in kept}
     fresh = [one for one in quick if one.answer_id > made.key and one.answer_id not in listed]
-    items = sorted([*kept, *fresh], key=lambda one: (-one.suspicion, one.answer_id))
-    return show.Reviewed(items[:limit], True, made.working, made.problem)
+    return show.Reviewed([*kept, *fresh][:limit], True, made.working, made.problem)
 
 
 def _is_open(record: Record, answer: str) -> bool:
