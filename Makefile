@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 KERNELS := $(wildcard src/clew/kernels/*.py)
 
-.PHONY: demo test check format bench bench-questions bench-load clean
+.PHONY: demo test check format bench bench-questions bench-load bench-page clean
 
 $(VENV)/ready: pyproject.toml setup.py $(KERNELS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -36,6 +36,9 @@ bench-questions: $(VENV)/ready  ## what questions are worth, for every strategy
 
 bench-load: $(VENV)/ready  ## twenty people who answer at once, over HTTP
 	$(BIN)/python -m benchmarks.load
+
+bench-page: $(VENV)/ready  ## the page in a browser: first card, next card, the map
+	$(BIN)/python -m benchmarks.page
 
 clean:  ## remove everything that was built
 	rm -rf $(VENV) build dist src/*.egg-info src/clew/kernels/*.so .pytest_cache .mypy_cache .ruff_cache

@@ -32,12 +32,14 @@ class Server:
     ----------
     host, token : str
         Where it listens, and what it wants to see.
-    pid : int
+    port, pid : int
+    page : str
+        What a browser opens.
     """
 
-    def __init__(self, *arguments: str | os.PathLike[str]) -> None:
+    def __init__(self, *arguments: str | os.PathLike[str], port: int = 0) -> None:
         self._errors = tempfile.NamedTemporaryFile("w+")  # noqa: SIM115  closed by `_end`
-        words = [*map(os.fspath, arguments), "--port", "0", "--token", TOKEN, "--no-browser"]
+        words = [*map(os.fspath, arguments), "--port", str(port), "--token", TOKEN, "--no-browser"]
         with self._started(words) as output:
             said = output.readline().split()
         if not said:
@@ -47,6 +49,8 @@ class Server:
             raise RuntimeError(f"The server did not start: {problem}")
         address = urlsplit(said[-1])
         self.host, self.token = address.netloc, parse_qs(address.query)["token"][0]
+        assert address.port is not None
+        self.port, self.page = address.port, f"http://{self.host}/?token={self.token}"
 
     def _started(self, words: list[str]) -> IO[str]:
         """Start the process; gives what it prints."""

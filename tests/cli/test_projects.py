@@ -301,7 +301,7 @@ def test_a_correction_against_an_answer_names_it_and_is_kept(clew, project):
     result = clew("correct", "data.clew", "never", "--rows", "a", "b")
     assert result.exit_code == 1
     text = " ".join(result.stdout.split())
-    assert "a and b are same answer 3 by ada" in text
+    assert "a and b are the same answer 3 by ada" in text
     assert "b and a are different never, correction" in text
     assert "It is kept, and not used until it is resolved." in text
     assert cluster("a") == cluster("b")
@@ -416,6 +416,20 @@ def test_review_lists_conflicts_and_suspicious_answers(clew, project):
     assert {(item["left"], item["right"]) for item in told["answers"]} >= {("a", "b")}
     cut = clew("review", "data.clew", "-n", 1).stdout
     assert "more answer" in cut
+
+
+def test_an_answer_that_is_kept_is_not_listed_again(clew, project):
+    with Session.open("data.clew") as session:
+        session.import_answers([("a", "c", "different")], annotator="bob")
+        number = session.answers()[-1].id
+    for more in ((), ("--quick",)):
+        told = json.loads(clew("review", "data.clew", "--json", *more).stdout)
+        assert number in [item["answer_id"] for item in told["answers"]]
+    kept = clew("correct", "data.clew", "keep", number)
+    assert kept.stdout.startswith(f"Answer {number} stays different;")
+    told = json.loads(clew("review", "data.clew", "--json").stdout)
+    assert number not in [item["answer_id"] for item in told["answers"]]
+    assert clew("correct", "data.clew", "undo").stdout == f"Taken back: that answer {number} was kept.\n"
 
 
 def test_several_projects_in_one_place_are_told_by_name(clew, project):

@@ -127,12 +127,14 @@ def test_a_contradiction_is_recorded_set_aside_and_told_with_its_chain(session):
     (conflict,) = session.conflicts()
     assert set(conflict.chain) == {0, 3, 6}
     assert conflict.answers == (3, 4, 6)
-    assert "3 and 6 are same (answer 4 by ann" in conflict.message.replace("6 and 3", "3 and 6")
+    assert "3 and 6 are the same (answer 4 by ann" in conflict.message.replace("6 and 3", "3 and 6")
     assert session.constraints.cannot_link.tolist() == []
     items = {item.answer_id: item for item in session.review()}
     assert set(items) >= {3, 4, 6}
     assert all(0 <= item.suspicion <= 1 for item in items.values())
-    assert "It is part of a contradiction." in items[6].reasons
+    assert "It contradicts other answers (0-3-6)." in items[6].reasons
+    quick = {item.answer_id: item for item in session.review(quick=True)}
+    assert "It is part of a contradiction." in quick[6].reasons
     assert session.resolve(conflict, "change", answer_id=4, answer="different") == []
     assert session.constraints.cannot_link.tolist() == [[3, 6], [0, 6]]
     session.undo()
@@ -493,3 +495,73 @@ def test_a_closed_session_says_so(store_url):
     for call in (session.ask, session.labels, session.fit, session.progress):
         with pytest.raises(FileError, match="This session is closed"):
             call()
+
+
+def test_lists_of_numbers_are_shown_where_they_are_curves(tmp_path):
+    rng = np.random.default_rng(0)
+    steps = np.linspace(0, 6, 40)
+    lines = [
+        {"id": f"r{row}", "curve": np.sin(steps + row).round(3).tolist(), "embedding": rng.normal(size=40).tolist()}
+        for row in range(8)
+    ]
+    data = tmp_path / "curves.jsonl"
+    data.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    with Session.create(tmp_path / "curves.clew", data, id_column="id", n_clusters=2) as session:
+        assert session.row("r3") == {"id": "r3", "curve": lines[3]["curve"]}
+
+
+def with_wrong_answers(session, wrong):
+    """Forty answers about three blobs; gives the numbers of the wrong ones."""
+    numbers = []
+    for place in range(40):
+        question = session.ask("ann")
+        same = (question.left // 40 == question.right // 40) != (place in wrong)
+        number = session.tell(question, "same" if same else "different").id
+        numbers += [number] if place in wrong else []
+    return numbers
+
+
+def three_blobs():
+    rng = np.random.default_rng(0)
+    return np.vstack([rng.normal(centre, 0.6, (40, 2)) for centre in ((0, 0), (10, 0), (0, 10))])
+
+
+def test_wrong_answers_lead_the_review_with_the_likely_right_answer(tmp_path):
+    with Session.create(tmp_path / "blobs.clew", three_blobs(), n_clusters=3) as session:
+        wrong = with_wrong_answers(session, (20, 30))
+        found = session.review()
+        assert [item.answer_id for item in found[:2]] == wrong
+        assert [(item.answer, item.likely) for item in found[:2]] == [("different", "same")] * 2
+        assert all(0.5 < item.suspicion < 1 for item in found[:2])
+        assert "of the clusterings put the two together" in found[0].reasons[0]
+        session.fit()
+        assert {item.answer_id for item in session.review(quick=True)} >= set(wrong)
+
+
+def test_an_answer_that_was_kept_is_not_reviewed_again(tmp_path):
+    path = tmp_path / "blobs.clew"
+    with Session.create(path, three_blobs(), n_clusters=3) as session:
+        kept, other = with_wrong_answers(session, (20, 30))
+        session.fit()
+        record = session.confirm(kept, annotator="ben")
+        assert (record.confirmed, record.revised, record.answer) == ("ben", False, "different")
+        assert not session.is_stale
+    with Session.open(path) as session:
+        for quick in (False, True):
+            assert kept not in [item.answer_id for item in session.review(quick=quick)]
+        assert other in [item.answer_id for item in session.review()]
+        assert session.undo("ben").kind == "confirm"
+        assert kept in [item.answer_id for item in session.review()]
+        session.confirm(kept)
+        session.revise(kept, "same")
+        assert next(one for one in session.answers() if one.id == kept).confirmed is None
+        with pytest.raises(ClewError, match="There is no answer 999"):
+            session.confirm(999)
+
+
+def test_a_kept_answer_that_contradicts_is_listed_all_the_same(tmp_path):
+    with Session.create(tmp_path / "few.clew", [[0.0], [0.1], [5.0], [5.1]], n_clusters=2) as session:
+        session.import_answers([(0, 1, "same"), (1, 2, "same"), (0, 2, "different")], annotator="ann")
+        waiting = session.conflicts()[0]
+        session.confirm(waiting.answers[0])
+        assert waiting.answers[0] in [item.answer_id for item in session.review()]

@@ -217,3 +217,23 @@ def test_answers_of_another_process_are_seen(client, tmp_path):
 def test_unknown_routes(client):
     response = client.get("/api/nothing")
     assert (response.status_code, response.json()) == (404, {"error": "There is nothing here."})
+
+
+def test_a_quick_list_is_shown_until_all_evidence_is_weighed(client, answered):
+    wrong = "id_1,id_2,answer\na,d,different\n"
+    client.post("/api/answers/import?name=wrong.csv&annotator=bob", content=wrong)
+    client.get("/api/labels")
+    first = client.get("/api/review").json()
+    assert (first["thorough"], first["working"], first["problem"]) == (False, True, None)
+    client.app.state.worker.errands.settle()
+    found = client.get("/api/review").json()
+    assert (found["thorough"], found["problem"]) == (True, None)
+    number = client.get("/api/answers").json()[-1]["id"]
+    doubted = next(one for one in found["items"] if one["answer_id"] == number)
+    assert (doubted["answer"], doubted["likely"], doubted["annotator"]) == ("different", "same", "bob")
+    kept = client.post(f"/api/answers/{number}/confirm", json={"annotator": "cleo"}).json()
+    assert (kept["answer"], kept["confirmed"]) == ("different", "cleo")
+    again = client.get("/api/review").json()
+    assert number not in [one["answer_id"] for one in again["items"]]
+    assert not again["working"]
+    assert client.post("/api/answers/9999/confirm", json={}).status_code == 404

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
 
 from clew.exceptions import ParameterError
-from clew.web._routes_clusters import flat
+from clew.web import _embedding
+from clew.web._embedding import NeighbourMap, flat
 
 
 def groups(labels):
@@ -166,3 +168,44 @@ def test_directions_on_the_map_are_those_of_a_plane():
     X = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 2.0]])
     points = flat(X).astype(float)
     assert np.allclose(points - points[0], (X - X[0]) / np.abs(X - X.mean(axis=0)).max(), atol=1e-6)  # float32
+
+
+def test_a_map_of_neighbours_keeps_neighbours_that_principal_components_lose(monkeypatch):
+    rng = np.random.default_rng(0)
+    group = np.arange(240) % 8
+    X = 6.0 * np.eye(8)[group] + rng.normal(size=(240, 8))  # eight corners: no plane shows them apart
+
+    def pure(points):
+        near = NearestNeighbors(n_neighbors=6).fit(points).kneighbors(points, return_distance=False)[:, 1:]
+        return (group[near] == group[:, None]).mean()
+
+    plan = NeighbourMap.of(X, 0)
+    points = plan.run()
+    assert points.shape == (240, 2) and points.dtype == np.float32 and np.abs(points).max() == 1
+    assert pure(points) > 0.95 > 0.8 > pure(flat(X))
+    assert np.array_equal(points, plan.run())
+    monkeypatch.setattr(_embedding, "_MOST_ROWS", 160)  # the other rows are placed among these
+    assert pure(plan.run()) > 0.95
+    monkeypatch.setattr(_embedding, "find_spec", lambda _: None)
+    assert pure(plan.run()) > 0.95
+
+
+@pytest.mark.parametrize(
+    "X", [np.eye(1), np.eye(2), np.eye(3), np.eye(4), np.eye(7), np.zeros((10, 3)), np.arange(50.0)[:, None],
+          sparse.eye_array(60, format="csr")],
+    ids=lambda X: f"{X.shape[0]}x{X.shape[1]}",
+)  # fmt: skip
+def test_rows_of_any_kind_have_a_map_of_neighbours(X):
+    points = NeighbourMap.of(X, 0).run()
+    assert points.shape == (X.shape[0], 2) and np.isfinite(points).all()
+
+
+def test_the_map_of_neighbours_is_made_in_the_background(client):
+    first = client.get("/api/map?embedding=neighbours")
+    assert (first.status_code, first.content) == (202, b"")
+    client.app.state.worker.errands.settle()
+    found = client.get("/api/map?embedding=neighbours")
+    assert found.status_code == 200, found.text
+    assert np.frombuffer(found.content, "<f4").shape == (24,)
+    assert found.headers["Clew-Rows"] == client.get("/api/map").headers["Clew-Rows"]
+    assert client.get("/api/map?embedding=spiral").status_code == 422

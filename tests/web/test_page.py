@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import csv
 import os
-import re
-import shutil
-import signal
-import subprocess
-import sys
 
-import httpx2
 import numpy as np
 import pytest
 
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: the page is not tested.")
+from tests.server import Client, QuickServer
 
-TOKEN = "a-token-for-the-page"
+pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: the page is not tested.")
+
+from tests.browser import chromium, program
+
 CENTRES = ((0, 0), (10, 0), (0, 10))
 N_EACH = 40
 HARM = '<script>window.harmed = 1</script><img src=x onerror="window.harmed = 2">'
@@ -41,26 +38,23 @@ def truth(left, right):
 
 @pytest.fixture(scope="module")
 def browser():
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if program is None:
+    if program() is None:
         reason = "chromium is not installed: the page is not tested."
         pytest.fail(reason) if os.environ.get("CLEW_REQUIRE_CHROMIUM") == "1" else pytest.skip(reason)
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-             "--disable-sync", "--no-first-run"]  # fmt: skip
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=flags)
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
-class Server:
-    """`clew serve` in a process of its own."""
+class Place:
+    """A folder with a table, and a server for it that can be killed and started again."""
 
     def __init__(self, folder):
         self.folder, self.port = folder, 0
         rng = np.random.default_rng(0)
         names = [f"{'abc'[group]}{place:02}" for group in range(3) for place in range(N_EACH)]
-        self.write("data.csv", [line(name, group_of(name), rng) for name in rng.permutation(names).tolist()])
+        self.table = self.write(
+            "data.csv", [line(name, group_of(name), rng) for name in rng.permutation(names).tolist()]
+        )
         self.start()
 
     def write(self, name, lines):
@@ -69,33 +63,22 @@ class Server:
         return self.folder / name
 
     def start(self):
-        program = "from clew.cli import main; main()"
-        arguments = ["serve", "data.csv", "--id", "name", "-k", "3", "--project", "page.clew", "--port", str(self.port),
-                     "--token", TOKEN, "--no-browser"]  # fmt: skip
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", program, *arguments], cwd=self.folder, stdout=subprocess.PIPE, text=True
-        )
-        said = self.process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)/\?token=", said)
-        assert found, said
-        self.port = int(found[1])
+        self.server = QuickServer(self.table, "--id", "name", "-k", "3", port=self.port)
+        self.port = self.server.port
 
     def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-        self.process.stdout.close()
+        self.server.kill()
 
     def get(self, path):
-        answer = httpx2.get(
-            f"http://127.0.0.1:{self.port}/api/{path}", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60
-        )
-        assert answer.status_code == 200, answer.text
-        return answer
+        client = Client(self.server.host)
+        found = client.get(f"/api/{path}")
+        client.close()
+        return found
 
 
 @pytest.fixture
 def server(tmp_path):
-    server = Server(tmp_path)
+    server = Place(tmp_path)
     yield server
     server.kill()
 
@@ -108,12 +91,12 @@ def page(browser, server):
     page = context.new_page()
     complaints = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
+    # A server that was killed does not answer; that is no fault of the page.
     page.on(
         "console",
-        lambda message: message.type == "error" and "ERR_CONNECTION_REFUSED" not in message.text
-        and "ERR_INCOMPLETE_CHUNKED" not in message.text and complaints.append(message.text),
-    )  # fmt: skip
-    page.goto(f"http://127.0.0.1:{server.port}/?token={TOKEN}")
+        lambda message: message.type == "error" and "net::ERR_" not in message.text and complaints.append(message.text),
+    )
+    page.goto(server.server.page)
     yield page
     assert page.evaluate("window.harmed") is None
     context.close()
@@ -143,12 +126,12 @@ def answer(page, count, answer_of=truth):
 
 
 def answers_of(server):
-    return [(one["left"], one["right"], one["answer"]) for one in server.get("answers").json()]
+    return [(one["left"], one["right"], one["answer"]) for one in server.get("answers")]
 
 
 def settled(server):
     """Cluster of each row once everything that was said is in it."""
-    return server.get("labels").json()
+    return server.get("labels")
 
 
 def test_sixty_answers_by_keyboard_ten_undone_and_on_after_a_kill(page, server):
@@ -189,7 +172,7 @@ def test_flag_comment_unsure_and_help_by_keyboard(page, server):
     page.get_by_role("dialog").get_by_role("textbox").fill("not so clear")
     page.get_by_role("button", name="Keep it").click()
     answer(page, 1, lambda *_: "unsure")
-    (only,) = server.get("answers").json()
+    (only,) = server.get("answers")
     assert (only["answer"], only["flag"], only["comment"]) == ("unsure", True, "not so clear")
     assert only["seconds"] > 0
 
@@ -207,7 +190,7 @@ def test_a_merge_and_a_never_join_hold_after_a_fit_with_new_rows(page, server):
     page.locator(f'[data-cluster="{first}"]').click()
     page.locator('[data-action="merge"]').click()
     page.locator(".pick button").filter(has_text=f"Cluster {second}").click()
-    page.locator("dialog footer .primary").click()
+    page.get_by_role("button", name="Record it all the same").click()
     # Answers said "different" of rows in the two, which a merge contradicts; the person changes those answers.
     for _ in range(20):
         page.wait_for_function(
@@ -225,7 +208,7 @@ def test_a_merge_and_a_never_join_hold_after_a_fit_with_new_rows(page, server):
     page.get_by_text("12 rows added.").wait_for()
     after = settled(server)
     assert len(after) == 3 * N_EACH + 12
-    conflicts = server.get("conflicts").json()
+    conflicts = server.get("conflicts")
     merged = {after[row] for row, cluster in before.items() if cluster in (first, second)}
     if not conflicts:
         assert merged == {first}
@@ -256,7 +239,7 @@ def test_a_contradiction_is_shown_as_a_chain_and_settled(page, server):
     assert friend in dialog.locator(".chain").inner_text()
     dialog.get_by_role("button", name="Mark the last one as not sure").click()
     page.get_by_text("Resolved.").wait_for()
-    assert server.get("conflicts").json() == []
+    assert server.get("conflicts") == []
     assert answers_of(server)[-1] == (friend, other, "unsure")
 
 
@@ -277,6 +260,14 @@ def test_the_lasso_selects_and_splits(page, server):
     page.get_by_text(f"{3 * N_EACH} rows selected").wait_for()
     page.keyboard.press("Escape")
     page.get_by_text("Point at a row to see it").wait_for()
+    page.keyboard.press("Enter")
+    page.locator(".side .card-id").wait_for()
+    page.keyboard.press("Escape")
+    for _ in range(2):
+        page.keyboard.press("Space")
+        for _ in range(6):
+            page.keyboard.press("ArrowRight")
+    page.get_by_text("2 rows selected").wait_for()
 
 
 def test_exports_hold_what_the_log_holds_and_no_formula(page, server):
@@ -307,7 +298,7 @@ def test_what_cells_hold_is_shown_as_text(page, server):
     page.goto(f"http://127.0.0.1:{server.port}/#ask")
     for _ in range(12):
         answer(page, 1)
-    assert HARM in {one["values"]["note"] for one in server.get("rows?ids=a00&ids=b10").json()}
+    assert HARM in {one["values"]["note"] for one in server.get("rows?ids=a00&ids=b10")}
 
 
 def test_every_view_opens_by_keyboard_and_the_theme_can_be_chosen(page, server):
@@ -320,3 +311,128 @@ def test_every_view_opens_by_keyboard_and_the_theme_can_be_chosen(page, server):
     assert page.evaluate("document.documentElement.dataset.theme") == "light"
     page.locator(".theme").click()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_wrong_answers_are_reviewed_by_keyboard_and_what_is_kept_stays_kept(page, server):
+    answer(page, 30)
+    lines = ["id_1,id_2,answer", "a01,a02,different", "b01,b02,different"]
+    (server.folder / "wrong.csv").write_text("\n".join(lines) + "\n")
+    page.goto(f"http://127.0.0.1:{server.port}/#settings")
+    page.locator('input[type="file"]').nth(1).set_input_files(server.folder / "wrong.csv")
+    page.get_by_text("2 answers imported.").wait_for()
+    numbers = [one["id"] for one in server.get("answers")[-2:]]
+    page.keyboard.press("Alt+4")
+    page.get_by_text("By all evidence").wait_for()  # after the first list
+    page.locator(".suspect").nth(1).wait_for()
+    cards = [page.locator(f'.suspect[data-answer="{number}"]') for number in numbers]
+    assert {card.get_attribute("data-answer") for card in page.locator(".suspect").all()[:2]} == set(map(str, numbers))
+    cards[0].get_by_role("button").first.focus()
+    page.keyboard.press("k")
+    cards[0].wait_for(state="detached")
+    cards[1].get_by_role("button").first.focus()
+    page.keyboard.press("f")
+    cards[1].wait_for(state="detached")
+    page.reload()
+    page.get_by_text("By all evidence").wait_for()
+    assert page.locator(f'.suspect[data-answer="{numbers[0]}"]').count() == 0
+    kept, flipped = server.get("answers")[-2:]
+    assert (kept["answer"], kept["confirmed"], kept["revised"]) == ("different", "me", False)
+    assert (flipped["answer"], flipped["revised"]) == ("same", True)
+
+
+def test_the_map_of_neighbours_comes_when_it_is_made(page, server):
+    settled(server)
+    page.goto(f"http://127.0.0.1:{server.port}/#map")
+    page.locator(".legend li").first.wait_for()
+    pixels = "() => document.querySelector('canvas.points').toDataURL()"
+    before = page.evaluate(pixels)
+    page.get_by_label("What the map keeps").select_option("neighbours")
+    page.get_by_text("The map of neighbours is being made").wait_for()
+    page.get_by_text("The map of neighbours is being made").wait_for(state="hidden")
+    page.wait_for_function("before => document.querySelector('canvas.points').toDataURL() !== before", arg=before)
+
+
+def test_several_rows_are_taken_out_by_one_dialogue(page, server):
+    before = settled(server)
+    page.goto(f"http://127.0.0.1:{server.port}/#clusters")
+    page.locator(".sheet .choose").first.wait_for()
+    for place in (0, 1):
+        page.locator(".sheet .choose").nth(place).click()
+    chosen = [page.locator(".sheet .choose").nth(place).get_attribute("data-row") for place in (0, 1)]
+    page.locator('[data-action="take-out"]').click()
+    page.get_by_role("button", name="Do it").click()
+    page.get_by_text("It holds in every later clustering.").wait_for()
+    after = settled(server)
+    assert len({after[row] for row in chosen} - set(before.values())) == 2
+
+
+def test_every_control_has_a_name_and_every_view_is_reached_by_keyboard(page, server):
+    answer(page, 2)
+    for place, view in enumerate(("ask", "map", "clusters", "review", "history", "settings"), start=1):
+        page.keyboard.press(f"Alt+{place}")
+        page.wait_for_function(f"() => location.hash === '#{view}' && document.querySelector('#view h1')")
+        nameless = page.evaluate(
+            """() => [...document.querySelectorAll("button, a, input, select, textarea, [role=img]")].filter((one) => {
+                 const label = one.labels?.[0]?.innerText || one.getAttribute("aria-label") || one.innerText;
+                 return one.checkVisibility() && !label?.trim(); }).map((one) => one.outerHTML)"""
+        )
+        assert nameless == [], view
+        hidden = page.evaluate(
+            """() => [...document.querySelectorAll("#view button, #view a, #view input, #view select")].filter(
+                 (one) => one.tabIndex < 0 && !one.disabled).map((one) => one.outerHTML)"""
+        )
+        assert hidden == [], view
+    page.locator("#skip").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("[document.activeElement.id, location.hash]") == ["view", "#settings"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(browser, server, scheme):
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(server.server.page)
+    answer(page, 3)
+    low = {}
+    for view in ("ask", "clusters", "review", "history", "settings", "map"):
+        page.goto(f"http://127.0.0.1:{server.port}/#{view}")
+        page.wait_for_timeout(300)
+        for text, ratio in page.evaluate(CONTRASTS):
+            if ratio < 4.5:
+                low[view, text] = round(ratio, 2)
+    context.close()
+    assert low == {}
+
+
+# Of every element with text of its own: the text, and its contrast as WCAG 2 defines it.
+CONTRASTS = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgba = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+    return [r, g, b, a / 255];
+  };
+  const over = (top, below) => top.slice(0, 3).map((one, place) => one * top[3] + below[place] * (1 - top[3]));
+  const light = (colour) => {
+    const linear = (one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4);
+    const [r, g, b] = colour.map((one) => linear(one / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (element) => {
+    if (!element) return [255, 255, 255];
+    const own = rgba(getComputedStyle(element).backgroundColor);
+    return own[3] >= 1 ? own.slice(0, 3) : over(own, ground(element.parentElement));
+  };
+  const found = [];
+  for (const one of document.body.querySelectorAll("*")) {
+    const own = [...one.childNodes].filter((node) => node.nodeType === 3);
+    const text = own.map((node) => node.textContent.trim()).join(" ").trim();
+    if (!text || one.disabled || !one.checkVisibility() || one.closest("noscript, option")) continue;
+    const below = ground(one);
+    const [high, low] = [light(over(rgba(getComputedStyle(one).color), below)), light(below)].sort((a, b) => b - a);
+    found.push([text.slice(0, 40), (high + 0.05) / (low + 0.05)]);
+  }
+  return found;
+}"""

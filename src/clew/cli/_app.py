@@ -655,7 +655,7 @@ def status(project: Project, name: Name = None, data: Data = None, as_json: AsJs
 def correct(
     project: Project,
     kind: Annotated[
-        str, typer.Argument(metavar="WHAT", help="merge, split, move, never, name, answer, resolve or undo.")
+        str, typer.Argument(metavar="WHAT", help="merge, split, move, never, name, answer, keep, resolve or undo.")
     ],
     words: Annotated[
         list[str] | None, typer.Argument(metavar="[WORDS]...", help="See below; after -- they may start with a -.")
@@ -678,6 +678,7 @@ def correct(
       never --rows ROW ROW        these two rows are never together
       name CLUSTER NAME           call it so; an empty name takes it away
       answer NUMBER ANSWER        change an answer to same, different or unsure
+      keep NUMBER                 an answer was looked at again and is right
       resolve NUMBER soft         keep the answers of a conflict as preferences
       resolve NUMBER unsure       say unsure to what waits, or withdraw it
       resolve NUMBER change A     change answer A to its opposite
@@ -736,6 +737,7 @@ def add(
 def review(
     project: Project,
     most: Annotated[int, typer.Option("-n", "--most", min=1, metavar="N", help="List so many of each.")] = 20,
+    quick: Annotated[bool, typer.Option("--quick", help="Only what the present clusters say.")] = False,
     name: Name = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -743,9 +745,10 @@ def review(
     """List contradictions, and answers that deserve a second look.
 
     \b
-    An answer is suspicious if clusters break it or pay dearly for it, if it
-    is part of a contradiction, if people disagree about it, or if somebody
-    flagged it.
+    Suspicion is the chance that an answer is wrong, by what clusterings of the
+    rows and all other answers say; also listed is what the clusters break, what
+    contradicts, what people disagree about, and what somebody flagged. Answers
+    that were looked at again and kept (clew correct ... keep) are left alone.
 
     \b
     [bold]Examples[/bold]
@@ -754,4 +757,4 @@ def review(
     """
     from clew.cli import _review
 
-    _review.run(project, most, name, data, as_json)
+    _review.run(project, most, name, data, as_json, quick=quick)

@@ -32,6 +32,7 @@ USAGE: dict[str, tuple[str, int, int | None]] = {
     "never": ("CLUSTER CLUSTER, or with --rows ROW ROW", 2, 2),
     "name": ("CLUSTER NAME", 2, None),
     "answer": ("NUMBER same|different|unsure", 2, 2),
+    "keep": ("NUMBER", 1, 1),
     "resolve": ("NUMBER soft|unsure|change [ANSWER [same|different|unsure]]", 2, 4),
     "undo": ("", 0, 0),
 }
@@ -134,6 +135,11 @@ def _answer(session: Session, given: Words) -> dict[str, Any]:
     return _said(asdict(told), sentence, told.conflict)
 
 
+def _keep(session: Session, given: Words) -> dict[str, Any]:
+    record = session.confirm(given.number(0, "an answer"), annotator=given.annotator)
+    return _said(asdict(record), f"Answer {record.id} stays {record.answer}; clew review leaves it alone from now on.")
+
+
 def _resolve(session: Session, given: Words) -> dict[str, Any]:
     number, how = given.number(0, "a conflict"), given.words[1].casefold()
     answer_id = given.number(2, "an answer") if len(given.words) > 2 else None
@@ -162,6 +168,7 @@ _DO: dict[str, Callable[[Any, Words], dict[str, Any]]] = {
     "never": _correct,
     "name": _name,
     "answer": _answer,
+    "keep": _keep,
     "resolve": _resolve,
     "undo": _undo,
 }

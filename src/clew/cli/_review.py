@@ -15,11 +15,11 @@ from clew.cli._project import opened, typed
 from clew.cli._words import conflict_heading
 
 
-def run(project: str, most: int, name: str | None, data: str | None, as_json: bool) -> None:
+def run(project: str, most: int, name: str | None, data: str | None, as_json: bool, *, quick: bool) -> None:
     """List the conflicts, then the suspicious answers, the worst first."""
     with opened(project, name, data) as session, progress(f"reviewing {session.name}"):
         session.labels()
-        conflicts, items = session.conflicts(), session.review()
+        conflicts, items = session.conflicts(), session.review(quick=quick)
     if as_json:
         _render.print_json(
             {"conflicts": [asdict(one) for one in conflicts], "answers": [asdict(item) for item in items]}
@@ -40,8 +40,11 @@ def run(project: str, most: int, name: str | None, data: str | None, as_json: bo
         console.print(f"and {_render.counted(len(conflicts) - most, 'more conflict')}.")
     if items:
         console.print(_table(items[:most]))
-        sentence = f"To change one: clew correct {project} answer NUMBER same | different | unsure"
-        console.print(Text(sentence, "dim"), soft_wrap=True)
+        for sentence in (
+            f"To change one: clew correct {project} answer NUMBER same | different | unsure",
+            f"To keep one:   clew correct {project} keep NUMBER",
+        ):
+            console.print(Text(sentence, "dim"), soft_wrap=True)
     if len(items) > most:
         console.print(f"and {_render.counted(len(items) - most, 'more answer')}; -n {len(items)} shows all.")
 
@@ -51,16 +54,16 @@ def _table(items: list) -> Table:  # type: ignore[type-arg]
     table.add_column("answer", justify="right", no_wrap=True)
     table.add_column("rows", overflow="fold")
     table.add_column("said", no_wrap=True)
+    table.add_column("likely", no_wrap=True)
     table.add_column("suspicion", justify="right", no_wrap=True)
     table.add_column("why", overflow="fold")
     for item in items:
         why = " ".join(item.reasons)
-        if item.likely != item.answer:
-            why += f" Likely: {item.likely}."
         table.add_row(
             str(item.answer_id),
             Text(f"{shown(item.left)} – {shown(item.right)}"),
-            f"{item.answer}",
+            item.answer,
+            Text(item.likely, "" if item.likely == item.answer else "bold yellow"),
             f"{item.suspicion:.0%}",
             Text(f"{why} ({item.annotator}, {item.time[:10]})"),
         )

@@ -26,6 +26,8 @@ def event_words(event: Event) -> str:
         return "the setting " + ", ".join(f"{name}={value}" for name, value in told["settings"].items())
     if event.kind == "revise":
         return f"the change of answer {told['changes'][0]['answer_id']}"
+    if event.kind == "confirm":
+        return f"that answer {told['changes'][0]['answer_id']} was kept"
     return f"how conflict {told['conflict']} was resolved"
 
 
@@ -42,7 +44,7 @@ def answer_words(said: Any) -> str:
 
 def link_words(link: Link) -> str:
     """Say one step of a conflict."""
-    return f"{shown(link.left)} and {shown(link.right)} are {link.answer}"
+    return f"{shown(link.left)} and {shown(link.right)} are {'the same' if link.answer == 'same' else link.answer}"
 
 
 def conflict_heading(conflict: Conflict) -> str:

@@ -10,6 +10,7 @@ from clew.exceptions import AnsweredError, NotFoundError, ParameterError
 from clew.session import _conflicts, _leases
 from clew.session._core import Core
 from clew.session._events import UNDOABLE, Event
+from clew.session._ledger import Record
 from clew.session._results import Conflict, Question, Told
 from clew.session._settings import check_confidence, check_name, check_seconds, check_text, check_word
 from clew.session._store import Lease, Transaction
@@ -250,10 +251,22 @@ class Asking(Core):
             self._append(transaction, "revise", annotator, {"changes": [change]})
         return self._told(answer_id)
 
-    def _change(self, answer_id: Any, answer: Any) -> dict[str, Any]:
+    def confirm(self, answer_id: int, *, annotator: str = "me") -> Record:
+        """Keep an answer after a second look; `review` then leaves it alone unless it is part of a contradiction."""
+        check_name(annotator)
+        with self._writing() as transaction:
+            self._record(answer_id)
+            self._append(transaction, "confirm", annotator, {"changes": [{"answer_id": answer_id}]})
+        return self._record(answer_id)
+
+    def _record(self, answer_id: Any) -> Record:
         record = self._state.ledger.records.get(answer_id)
         if record is None:
             raise NotFoundError(f"There is no answer {answer_id!r} to revise. answers() lists them.")
+        return record
+
+    def _change(self, answer_id: Any, answer: Any) -> dict[str, Any]:
+        record = self._record(answer_id)
         said = _read_answer(vars(record), answer)
         return {"answer_id": answer_id, "answer": said["answer"], "right": said["right"]}
 

@@ -19,6 +19,9 @@ Said = dict[tuple[int, int], list[tuple[int, Answer]]]
 _GIVEN = "given at the start"
 
 
+_WORDS = {"same": "the same", "different": "different"}
+
+
 def conflicts(state: State) -> list[Conflict]:
     """Everything that waits to be resolved, oldest first."""
     waiting = [
@@ -46,7 +49,7 @@ def conflict_of(state: State, seq: int, proposed: Correction | None = None) -> C
     links = [_link(state, one, two, SAME, said) for one, two in itertools.pairwise(chain)]
     links.append(_link(state, chain[-1], chain[0], DIFFERENT, said))
     answers = tuple(sorted({event for link in links for event in link.events if event in state.ledger.records}))
-    against = "; ".join(f"{link.left} and {link.right} are {link.answer} ({link.said_by})" for link in links)
+    against = "; ".join(f"{link.left} and {link.right} are {_WORDS[link.answer]} ({link.said_by})" for link in links)
     remedy = "Change one of these, keep it as a preference, or say unsure."
     message = f"{what} contradicts what is known: {against}. {remedy}"
     return Conflict(seq, kind, message, tuple(state.rows.names(chain)), tuple(links), answers)

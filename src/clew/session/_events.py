@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 # What a person can take back with `undo`; the rest is bookkeeping.
-UNDOABLE = frozenset({"answer", "import", "revise", "resolve", "correction", "name", "setting"})
+UNDOABLE = frozenset({"answer", "import", "revise", "confirm", "resolve", "correction", "name", "setting"})
+# What changes nothing about the rows.
+SILENT = frozenset({"fit", "name", "confirm"})
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Event:
     seq : int
         Its number in the project, from 1 on without gaps.
     kind : str
-        create, rows_added, answer, revise, undo, import, resolve, correction, setting, name or fit.
+        create, rows_added, answer, revise, confirm, undo, import, resolve, correction, setting, name or fit.
     time : str
         UTC, as ISO 8601.
     annotator : str

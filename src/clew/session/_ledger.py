@@ -41,6 +41,8 @@ class Record:
     revised : bool
     aside : bool
         Whether a resolved conflict keeps it as a preference only.
+    confirmed : str or None
+        Who looked at it again and kept it.
     """
 
     id: int
@@ -62,6 +64,11 @@ class Record:
     batch: int | None = None
     revised: bool = False
     aside: bool = False
+    confirmed: str | None = None
+
+
+# Events that change answers, or confirm them.
+_ABOUT_ANSWERS = ("revise", "resolve", "confirm")
 
 
 class Ledger:
@@ -115,7 +122,7 @@ class Ledger:
             self.n_checks += self._first[event.seq].check
             if payload.get("batch") is not None:
                 self._batches.setdefault(payload["batch"], []).append(event.seq)
-        elif event.kind in ("revise", "resolve"):
+        elif event.kind in _ABOUT_ANSWERS:
             for change in payload["changes"]:
                 self._revisions.setdefault(change["answer_id"], []).append(event.seq)
                 self._refresh(change["answer_id"])
@@ -129,7 +136,7 @@ class Ledger:
             if answer in self._first:
                 self.undone.add(answer)
                 self._refresh(answer)
-        if event.kind in ("revise", "resolve"):
+        if event.kind in _ABOUT_ANSWERS:
             for change in event.payload["changes"]:
                 self._refresh(change["answer_id"])
 
@@ -187,8 +194,10 @@ def _record(event: Event) -> Record:
 
 
 def _revised(record: Record, event: Event, answer: int) -> Record:
+    if event.kind == "confirm":
+        return replace(record, confirmed=event.annotator)
     for change in event.payload["changes"]:
         if change["answer_id"] == answer:
             values = {name: value for name, value in change.items() if name != "answer_id"}
-            return replace(record, revised=True, **({"aside": False} | values))
+            return replace(record, revised=True, confirmed=None, **({"aside": False} | values))
     return record

@@ -22,7 +22,7 @@ from clew.session._exchange import Exchanging
 from clew.session._leases import is_worth_asking, question_of
 from clew.session._ledger import Record
 from clew.session._results import Progress, Question, ReviewItem
-from clew.session._review import review
+from clew.session._review import ReviewPlan, plan_review, quick_review
 from clew.session._settings import SCALES, TEXTS, check_cluster, check_name, check_word, checked, utc
 from clew.session._state import State
 from clew.session._store import Store, is_url
@@ -215,6 +215,12 @@ class Session(Asking, Exchanging):
         return self._version
 
     @property
+    def said_version(self) -> int:
+        """The number of the last event that says something about the rows: not a fit, a name or a confirmation."""
+        with self._reading():
+            return self._state.said_version
+
+    @property
     def name(self) -> str:
         """The name of the project."""
         return self._store.name
@@ -297,10 +303,22 @@ class Session(Asking, Exchanging):
             lease = self._state.leases.get(question.id if isinstance(question, Question) else question)
             return lease is not None and is_worth_asking(lease, self._state)
 
-    def review(self) -> list[ReviewItem]:
-        """Answers worth a second look, the most suspicious first."""
+    def review(self, *, quick: bool = False) -> list[ReviewItem]:
+        """Answers worth a second look, the most suspicious first, with reasons and the likely right answer.
+
+        Takes seconds: `clew.audit.review` weighs what the rows and all other answers say. With `quick`, milliseconds:
+        answers that the present clusters break or pay for. Both list contradictions, disagreements and flags, and leave
+        out what somebody looked at again and kept (`confirm`).
+        """
+        if not quick:
+            return self.plan_review().run()
         with self._reading():
-            return review(self._state)
+            return quick_review(self._state)
+
+    def plan_review(self) -> ReviewPlan:
+        """A review whose `run` needs neither the session nor its lock; it can be pickled."""
+        with self._reading():
+            return plan_review(self._state)
 
     def agreement(self) -> Agreement:
         """How people agree about pairs that were answered more than once."""

@@ -20,7 +20,7 @@ from clew.datasets import Table
 from clew.exceptions import ConstraintError
 from clew.session._clustering import FitPlan, FitResult
 from clew.session._corrections import Clusters, Correction, in_force
-from clew.session._events import Event
+from clew.session._events import SILENT, Event
 from clew.session._identity import stable_ids
 from clew.session._ledger import Ledger, Record
 from clew.session._settings import ENCODING
@@ -147,7 +147,9 @@ class State:
         if self._reshapes(event):
             self._load_rows()
         self._relabel(event)
-        if event.kind == "answer":
+        if event.kind == "confirm":
+            self.slots = self._slots()
+        elif event.kind == "answer":
             self._add_answer(self.ledger.records[event.seq])
         elif event.kind == "setting" and set(event.payload["settings"]) == {"strategy"}:
             self.settings, self._counted = self.ledger.settings()
@@ -401,8 +403,12 @@ class State:
     @property
     def is_stale(self) -> bool:
         """Whether something was said since the clusters were made."""
-        since = self.ledger.events[self.fitted_version :]
-        return not self.fitted_version or any(event.kind not in ("fit", "name") for event in since)
+        return not self.fitted_version or self.said_version > self.fitted_version
+
+    @property
+    def said_version(self) -> int:
+        """The last event that clusters or reviews depend on."""
+        return next(event.seq for event in reversed(self.ledger.events) if event.kind not in SILENT)
 
     def is_late(self, result: FitResult) -> bool:
         """Whether clusters were changed by hand, or what they are made from, since a fit was planned."""

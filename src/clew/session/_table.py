@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ IntArray = npt.NDArray[np.int64]
 HashArray = npt.NDArray[np.uint64]
 
 _MOST_NAMED = 5
+# Lists of so many numbers may be curves; their neighbours are alike from this autocorrelation on, over so many rows.
+_LEAST_CURVE, _MOST_CURVE = 5, 4096
+_ALIKE, _CURVES_SEEN = 0.3, 200
 
 
 @dataclass(frozen=True)
@@ -275,9 +279,32 @@ class Rows:
         return self.encoded.table.rows(np.array(self.names(range(len(self.present))), dtype=object))
 
     def values(self, name: Any) -> dict[str, Any]:
-        """The user's values of a row; columns of vectors are left out."""
+        """The user's values of a row; of columns of vectors, curves are shown and other lists of numbers left out."""
         position = self.find_present(name)
-        return {column: values[position] for column, values in self.encoded.values.items()}
+        values, curves = self.encoded.values, self._curves
+        return {
+            column: values[column][position] if column in values else curves[column][position].tolist()
+            for column in self.encoded.table.values
+            if column in values or column in curves
+        }
+
+    @cached_property
+    def _curves(self) -> dict[str, npt.NDArray[Any]]:
+        return {
+            name: column
+            for name, column in self.encoded.table.values.items()
+            if name not in self.encoded.values and is_curve(column)
+        }
+
+
+def is_curve(column: Any) -> bool:
+    """Whether vectors are worth looking at as curves: numbers next to each other are alike, unlike in embeddings."""
+    if sparse.issparse(column) or column.ndim != 2 or not _LEAST_CURVE <= column.shape[1] <= _MOST_CURVE:
+        return False
+    some = np.asarray(column[:: max(1, len(column) // _CURVES_SEEN)], dtype=np.float64)
+    centred = some - some.mean(axis=1, keepdims=True)
+    squares = (centred**2).sum()
+    return bool(squares > 0 and (centred[:, 1:] * centred[:, :-1]).sum() > _ALIKE * squares)
 
 
 def _joined(parts: list[Table], columns: list[str], source: IntArray, row_of: IntArray) -> Table:

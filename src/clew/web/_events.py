@@ -39,10 +39,14 @@ class Latest:
 
 
 async def stream(worker: Worker, latest: Latest) -> AsyncIterator[str]:
-    """``progress`` after every change, ``clusters`` after every fit; both at once at the start."""
+    """``progress`` after every change, ``clusters`` after every fit, both at once at the start; ``errands`` when a
+    review or a map that was waited for is there."""
     told: tuple[Any, ...] | None = None
-    n_fits, quiet = -1, 0.0
+    n_fits, n_errands, quiet = -1, worker.errands.done, 0.0
     while not worker.closing:
+        if worker.errands.done != n_errands:
+            n_errands = worker.errands.done
+            yield _event("errands", {"done": n_errands}, worker.session.version)
         key = latest.key()
         if key != told:
             told, quiet = key, 0.0

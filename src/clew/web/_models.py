@@ -85,6 +85,12 @@ class Revised(Body):
     comment: Comment | None = None
 
 
+class Confirmed(Body):
+    """Who looked at an answer again and kept it."""
+
+    annotator: Annotator = "me"
+
+
 class Undo(Body):
     """Whose last deed is taken back; anybody's unless given."""
 

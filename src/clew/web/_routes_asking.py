@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from clew.session import Conflict, Question, Record, ReviewItem, Told
+from clew.session import Conflict, Question, Record, Told
 from clew.web import _models as take
 from clew.web import _views as show
 from clew.web._events import Latest, stream
@@ -91,10 +91,15 @@ def asking_routes(worker: Worker) -> APIRouter:
             annotator=body.annotator,
         )  # fmt: skip
 
-    @router.get("/review", response_model=list[ReviewItem])
+    @router.post("/answers/{answer_id}/confirm", response_model=Record)
+    async def confirm(answer_id: take.PathNumber, body: take.Confirmed) -> Any:
+        """Keep an answer after a second look; it is not listed for review any more."""
+        return await worker.write(session.confirm, answer_id, annotator=body.annotator)
+
+    @router.get("/review", response_model=show.Reviewed)
     async def review(limit: Annotated[int, Query(ge=1, le=10_000)] = 200) -> Any:
-        """Answers worth a second look, the most suspicious first."""
-        return (await worker.slow(session.review))[:limit]
+        """Answers worth a second look, the most suspicious first; a quick list until all evidence is weighed."""
+        return await worker.slow(_review, worker, limit)
 
     @router.get("/history", response_model=list[show.Deed])
     async def history(before: take.PathNumber | None = None, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> Any:
@@ -110,7 +115,7 @@ def asking_routes(worker: Worker) -> APIRouter:
 
     @router.get("/events", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}}})
     async def events() -> StreamingResponse:
-        """Server-sent events: `progress` after every change, `clusters` after every fit."""
+        """Server-sent events: `progress` after every change, `clusters` after every fit, `errands` after long work."""
         return StreamingResponse(stream(worker, latest), media_type="text/event-stream")
 
     return router
@@ -119,6 +124,25 @@ def asking_routes(worker: Worker) -> APIRouter:
 def _still_open(worker: Worker, questions: list[int]) -> list[int]:
     pending = {one.id: one for one in worker.session.pending()}
     return [one for one in questions if one in pending and worker.session.worth_asking(pending[one])]
+
+
+def _review(worker: Worker, limit: int) -> show.Reviewed:
+    """The latest thorough list, without answers decided since, and with the quick one of those that came since."""
+    session = worker.session
+    quick = session.review(quick=True)
+    made = worker.errands.look("review", session.said_version, session.plan_review)
+    if made.value is None or made.key is None:
+        return show.Reviewed(quick[:limit], False, made.working, made.problem)
+    now = {record.id: record for record in session.answers()}
+    kept = [one for one in made.value if one.answer_id in now and _is_open(now[one.answer_id], one.answer)]
+    listed = {one.answer_id for one in kept}
+    fresh = [one for one in quick if one.answer_id > made.key and one.answer_id not in listed]
+    return show.Reviewed([*kept, *fresh][:limit], True, made.working, made.problem)
+
+
+def _is_open(record: Record, answer: str) -> bool:
+    """Whether nobody has decided about an answer since it was reviewed."""
+    return record.answer == answer and record.confirmed is None
 
 
 def _undone(worker: Worker, annotator: str | None) -> show.Undone:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
-from scipy import sparse
-from sklearn.utils.extmath import randomized_svd
 
+from clew.exceptions import DataError
 from clew.session import Cluster, Session
 from clew.web import _models as take
 from clew.web import _views as show
+from clew.web._embedding import NeighbourMap, flat
 from clew.web._worker import Worker
 
 _BYTES: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": {}}}}
+_LATER: dict[int | str, dict[str, Any]] = {
+    202: {"description": "It is being made; an event `map` tells when it is there."}
+}
 
 
 def cluster_routes(worker: Worker) -> APIRouter:
@@ -72,14 +75,25 @@ def cluster_routes(worker: Worker) -> APIRouter:
         await settle(False)
         return show.correction(await worker.slow(session.preview, body.kind, **body.arguments()))
 
-    @router.get("/map", response_class=Response, responses=_BYTES)
-    async def points() -> Response:
+    @router.get("/map", response_class=Response, responses=_BYTES | _LATER)
+    async def points(embedding: Literal["pca", "neighbours"] = "pca") -> Response:
         """All rows in two dimensions: x and y of each as float32, little-endian, from -1 to 1.
 
-        The header `Clew-Rows` changes when rows are added; ids and clusters of the map carry the same one.
+        `pca` shows what differs most, at once; `neighbours` keeps near rows near (t-SNE) and is made in the background:
+        202 until it is there. The header `Clew-Rows` changes when rows are added; ids and clusters of the map carry the
+        same one.
         """
         drawn = await worker.slow(chart.drawn)
-        return _bytes(drawn.points, drawn.version)
+        if embedding == "pca":
+            return _bytes(drawn.points, drawn.version)
+        made = await worker.slow(
+            worker.errands.look, "map", drawn.version, lambda: NeighbourMap.of(drawn.rows, drawn.random_state)
+        )
+        if made.key != drawn.version:
+            return Response(status_code=202, headers={"Clew-Rows": str(drawn.version)})
+        if made.problem is not None:
+            raise DataError(made.problem)
+        return _bytes(made.value, drawn.version)
 
     @router.get("/map/clusters", response_class=Response, responses=_BYTES)
     async def point_clusters() -> Response:
@@ -114,6 +128,8 @@ class Drawn:
 
     version: int
     ids: list[Any]
+    rows: Any
+    random_state: int
     points: npt.NDArray[np.float32]
 
 
@@ -123,36 +139,17 @@ class Chart:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._turn = threading.Lock()
-        self._rows: Any = None
         self._drawn: Drawn | None = None
 
     def drawn(self) -> Drawn:
         """The map of the present rows."""
         with self._turn:
             plan = self._session.plan_fit()
-            if self._drawn is None or self._rows is not plan.X:
-                ids = self._session.ids
-                self._drawn = Drawn(plan.version, ids, flat(plan.X, plan.random_state))
-                self._rows = plan.X
+            if self._drawn is None or self._drawn.rows is not plan.X:
+                points = flat(plan.X, plan.random_state)
+                self._drawn = Drawn(plan.version, self._session.ids, plan.X, plan.random_state, points)
             return self._drawn
 
     def clusters(self) -> npt.NDArray[np.int64]:
         """The cluster of each point."""
         return self._session.plan_fit().current
-
-
-def flat(X: Any, random_state: int = 0) -> npt.NDArray[np.float32]:
-    """Rows in two dimensions by principal components, from -1 to 1 and with the same unit on both axes.
-
-    A plane is drawn as it is. Sparse rows are projected before they are centred, so that they stay sparse.
-    """
-    points = np.zeros((X.shape[0], 2))
-    if min(X.shape) <= 2:
-        found = X.toarray() if sparse.issparse(X) else np.asarray(X)
-    else:
-        rows = X if sparse.issparse(X) else X - X.mean(axis=0)
-        left, sizes, _ = randomized_svd(rows, 2, random_state=random_state)
-        found = left * sizes
-    points[:, : min(found.shape[1], 2)] = found[:, :2] - found[:, :2].mean(axis=0)
-    largest = np.abs(points).max(initial=0.0)
-    return np.ascontiguousarray(points / largest if largest > 0 else points, dtype="<f4")

@@ -6,7 +6,17 @@ import math
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
-from clew.session import Agreement, Conflict, Corrected, Event, PairAgreement, PersonAgreement, Progress, Question
+from clew.session import (
+    Agreement,
+    Conflict,
+    Corrected,
+    Event,
+    PairAgreement,
+    PersonAgreement,
+    Progress,
+    Question,
+    ReviewItem,
+)
 from clew.web._worker import Worker
 
 # Elements of a list in the payload of an event, and rows of a change, that are shown.
@@ -69,6 +79,27 @@ class Undone:
 
     undone: Deed | None
     question: Question | None
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """Answers worth a second look, the most suspicious first.
+
+    Attributes
+    ----------
+    items : list of ReviewItem
+    thorough : bool
+        Whether all evidence was weighed; else these are the answers that the clusters break or pay for.
+    working : bool
+        Whether a better list is being made; an event `errands` tells when it is there.
+    problem : str or None
+        Why there is no better one.
+    """
+
+    items: list[ReviewItem]
+    thorough: bool
+    working: bool
+    problem: str | None
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -15,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from clew.exceptions import ClewError, StorageError
 from clew.session import Question, Session
+from clew.web._errands import Errands
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,6 +43,7 @@ class Worker:
     fits : Fits
     ahead : Ahead
     writer : Writer
+    errands : Errands
     closing : bool
         Whether the server is going down: streams end.
     """
@@ -49,12 +52,14 @@ class Worker:
         self.session = session
         self.fits, self.ahead = Fits(session), Ahead(session)
         self.writer = Writer(session, self.ahead.forget)
+        self.errands = Errands()
         self.open()
 
     def open(self) -> None:
         """Have threads; they start with the first call."""
         self.closing = False
         self.writer.open()
+        self.errands.open()
         self._quick = ThreadPoolExecutor(_QUICK_THREADS, thread_name_prefix="clew-quick")
         self._slow = ThreadPoolExecutor(_SLOW_THREADS, thread_name_prefix="clew-slow")
         self._fitting = ThreadPoolExecutor(1, thread_name_prefix="clew-fits")
@@ -81,9 +86,15 @@ class Worker:
 
     async def run(self) -> None:
         """Keep up with other processes and with what was said, until cancelled."""
+        await self.slow(self._prepare)
         while True:
             await _in(self._fitting, self._beat)
             await asyncio.sleep(_BEAT)
+
+    def _prepare(self) -> None:
+        """Find the first question before anybody has opened the page: a strategy may look at all rows for it."""
+        with contextlib.suppress(ClewError):  # whoever asks is told why
+            self.session.progress()
 
     def _beat(self) -> None:
         try:
@@ -95,6 +106,7 @@ class Worker:
     def close(self) -> None:
         """Finish what is under way."""
         self.closing = True
+        self.errands.close()
         self.writer.close()
         for pool in (self._quick, self._slow, self._fitting):
             pool.shutdown(wait=True, cancel_futures=True)

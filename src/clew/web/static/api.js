@@ -34,6 +34,7 @@ export const api = {
   stillOpen: (questions) => json("POST", "questions/open", { questions }),
   answer: (body) => json("POST", "answers", body),
   answers: () => json("GET", "answers"),
+  confirm: (id, annotator) => json("POST", `answers/${id}/confirm`, { annotator }),
   revise: (id, body) => json("PATCH", `answers/${id}`, body),
   undo: (annotator) => json("POST", "undo", { annotator }),
   progress: () => json("GET", "progress"),
@@ -53,9 +54,10 @@ export const api = {
   rescan: (annotator) => json("POST", `rows/rescan?annotator=${encodeURIComponent(annotator)}`),
   upload: async (path, file, annotator) =>
     (await call("POST", `${path}?${new URLSearchParams({ name: file.name, annotator })}`, file, { "Content-Type": "application/octet-stream" })).json(),
-  points: async () => {
-    const answer = await call("GET", "map");
-    return { version: answer.headers.get("Clew-Rows"), xy: new Float32Array(await answer.arrayBuffer()) };
+  // null while it is being made.
+  points: async (embedding) => {
+    const answer = await call("GET", `map?embedding=${embedding}`);
+    return answer.status === 202 ? null : new Float32Array(await answer.arrayBuffer());
   },
   pointClusters: async () => new Int32Array(await (await call("GET", "map/clusters")).arrayBuffer()),
   pointIds: () => json("GET", "map/ids"),

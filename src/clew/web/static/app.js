@@ -71,10 +71,13 @@ addEventListener("keydown", (event) => {
   }
   if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || document.getElementById("dialog").open) return;
   // A focused button or link answers to Space and Enter itself, except for Space among the questions.
-  if (event.key === "Enter" || (event.key === " " && name !== "ask" && event.target.closest("button, a"))) return;
+  if ((event.key === "Enter" || (event.key === " " && name !== "ask")) && event.target.closest("button, a")) return;
   if (present?.keysDown(event)) event.preventDefault();
 });
-addEventListener("hashchange", go);
+addEventListener("hashchange", () => {
+  go();
+  document.getElementById("view").focus();
+});
 
 onChange((kind) => {
   const banner = document.getElementById("banner");
@@ -86,7 +89,12 @@ onChange((kind) => {
 });
 
 dress();
-document.getElementById("skip").textContent = S.skip;
+const skip = document.getElementById("skip");
+skip.textContent = S.skip;
+skip.addEventListener("click", (event) => {
+  event.preventDefault(); // the address says which view it is
+  document.getElementById("view").focus();
+});
 who();
 go();
 listen();

@@ -68,7 +68,7 @@ export function ask(view) {
   function cards() {
     const question = current;
     const rows = question.shown;
-    parts.cards.className = `cards ${question.kind}`;
+    parts.cards.className = `cards is-${question.kind}`;
     if (question.kind === "which") {
       fill(
         parts.cards,
@@ -82,7 +82,9 @@ export function ask(view) {
       const group = (ids, offset) => h("div", { class: "card group" }, h("div", { class: "card-id" }, S.ask.sample), h("div", { class: "tiles" }, ids.map((_, place) => h("div", { class: "tile" }, tile(rows[offset + place])))));
       fill(parts.cards, group(question.rows[0], 2), group(question.rows[1], 2 + question.rows[0].length));
     } else {
-      fill(parts.cards, card(rows[0], rows[1], { "aria-label": S.ask.left }), card(rows[1], rows[0], { "aria-label": S.ask.right }));
+      const pair = [card(rows[0], rows[1], { "aria-label": S.ask.left }), card(rows[1], rows[0], { "aria-label": S.ask.right })];
+      fill(parts.cards, pair);
+      scrollTogether(...pair);
     }
     fill(parts.buttons, answer("different", S.ask.different, "D", "different"), answer("unsure", S.ask.unsure, "␣", "unsure"), answer("same", S.ask.same, "S", "same"));
   }
@@ -92,8 +94,9 @@ export function ask(view) {
   }
 
   function opinion() {
-    const toggle = button(S.ask.opinion, () => setOpinion(!state.opinion), { class: "quiet toggle", "aria-pressed": String(state.opinion) });
-    fill(parts.opinion, toggle, state.opinion && current?.kind === "pair" ? thinks(current) : null, !state.opinion && lastWord ? h("span", { class: "after" }, lastWord) : null);
+    const pair = current?.kind === "pair";
+    const toggle = button([S.ask.opinion, h("kbd", {}, "M")], () => setOpinion(!state.opinion), { class: "quiet toggle", "aria-pressed": String(state.opinion) });
+    fill(parts.opinion, pair ? toggle : null, state.opinion && pair ? thinks(current) : null, !state.opinion && lastWord ? h("span", { class: "after" }, lastWord) : null);
   }
 
   function setOpinion(value) {
@@ -202,8 +205,10 @@ async function withRows(question) {
 function refill(draw) {
   if (fetching || queue.length + (current ? 1 : 0) >= REFILL_AT) return fetching ?? Promise.resolve();
   const here = [current, ...queue, ...outbox.map((one) => one.question)].filter(Boolean).map((one) => one.id);
+  // The first card alone: a strategy that thinks for every question would make it wait for the others.
+  const wanted = current === null && queue.length === 0 ? 1 : AHEAD;
   fetching = api
-    .next(state.annotator, AHEAD, here)
+    .next(state.annotator, wanted, here)
     .then(async (found) => {
       for (const question of found) if (!here.includes(question.id)) queue.push(await withRows(question));
       exhausted = queue.length === 0 && current === null && outbox.length === 0;
@@ -213,6 +218,7 @@ function refill(draw) {
     .finally(() => {
       fetching = null;
       draw();
+      if (wanted === 1 && current !== null) refill(draw);
     });
   return fetching;
 }
@@ -244,7 +250,7 @@ async function send(draw) {
       tries = 0;
       sending = true;
       draw();
-      if (told.note) toast(told.note);
+      if (told.note) toast(told.note, "note");
       else if (told.implied > 0) toast(S.ask.implied(told.implied));
       if (told.conflict) await dialog.conflict(told.conflict);
       if (!outbox.length) await prune(draw).catch(() => {});
@@ -314,9 +320,14 @@ function meter(place) {
 let dismissed = false;
 function stop(place) {
   const now = state.progress;
-  place.hidden = dismissed || !now?.can_stop;
+  place.hidden = dismissed || !now?.can_stop || current === null;
   if (!place.hidden)
-    fill(place, h("strong", {}, S.ask.stop), h("span", {}, now.reason), h("a", { class: "button small", href: "#clusters" }, S.ask.lookAt), button(S.ask.goOn, () => ((dismissed = true), (place.hidden = true)), { class: "quiet small" }));
+    fill(place, h("strong", {}, now.reason), h("a", { class: "button small", href: "#clusters" }, S.ask.lookAt), button(S.ask.goOn, () => ((dismissed = true), (place.hidden = true)), { class: "quiet small" }));
+}
+
+// Rows of many columns are read side by side.
+function scrollTogether(left, right) {
+  for (const [one, other] of [[left, right], [right, left]]) one.addEventListener("scroll", () => (other.scrollTop = one.scrollTop), { passive: true });
 }
 
 function skeleton() {

@@ -10,11 +10,24 @@ const LONG_TEXT = 60;
 const LEAST_SERIES = 5;
 
 export function kindOf(value) {
-  if (Array.isArray(value)) return value.length >= LEAST_SERIES && value.every((one) => typeof one === "number") ? "series" : "plain";
+  if (numbersOf(value) !== null) return "series";
   if (typeof value !== "string") return "plain";
   if (IMAGE.test(value)) return "image";
   if (SOUND.test(value)) return "sound";
   return value.length > LONG_TEXT || value.split(/\s+/).length > 6 ? "text" : "plain";
+}
+
+// The numbers of a list, or of a cell that holds one; null for anything else.
+function numbersOf(value) {
+  let list = value;
+  if (typeof value === "string" && value.startsWith("[")) {
+    try {
+      list = JSON.parse(value);
+    } catch {
+      return null;
+    }
+  }
+  return Array.isArray(list) && list.length >= LEAST_SERIES && list.every((one) => typeof one === "number" || one === null) ? list : null;
 }
 
 export function shown(value) {
@@ -35,7 +48,7 @@ export function card(row, other, attributes) {
     const against = other?.values[column];
     const differs = other !== undefined && other !== null && JSON.stringify(value ?? null) !== JSON.stringify(against ?? null);
     const kind = kindOf(value);
-    if (kind === "plain") fields.push(h("tr", { class: differs ? "differs" : "" }, h("th", { scope: "row" }, column), h("td", {}, mark(shown(value), differs, howMuch(value, against)))));
+    if (kind === "plain") fields.push(h("tr", { class: differs ? "differs" : "" }, h("th", { scope: "row" }, column), h("td", { dir: "auto" }, mark(shown(value), differs, howMuch(value, against)))));
     else big.push(block(kind, row.id, column, value, against));
   }
   return h(
@@ -63,8 +76,8 @@ function howMuch(value, other) {
 function block(kind, id, column, value, against) {
   if (kind === "image") return figure(column, h("img", { src: api.fileOf(id, column), alt: `${column}: ${value}`, loading: "lazy" }));
   if (kind === "sound") return figure(column, h("audio", { src: api.fileOf(id, column), controls: true, preload: "metadata" }));
-  if (kind === "series") return figure(column, plot(value, column));
-  return h("div", { class: "text" }, h("div", { class: "column" }, column), h("p", {}, typeof against === "string" ? marked(value, against) : value));
+  if (kind === "series") return figure(column, plot(numbersOf(value), column, numbersOf(against)));
+  return h("div", { class: "text" }, h("div", { class: "column" }, column), h("p", { dir: "auto" }, typeof against === "string" ? marked(value, against) : value));
 }
 
 function figure(column, content) {
@@ -115,19 +128,37 @@ function common(left, right) {
 
 const SVG = "http://www.w3.org/2000/svg";
 
-function plot(values, column) {
-  const low = Math.min(...values);
-  const span = Math.max(...values) - low || 1;
+// A list of numbers as a line. Beside another one both have the same scale, and the other is drawn thin behind it.
+function plot(values, column, other = null) {
+  const both = [...values, ...(other ?? [])].filter((value) => value !== null);
+  const low = both.reduce((least, value) => Math.min(least, value), Infinity);
+  const high = both.reduce((most, value) => Math.max(most, value), -Infinity);
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("viewBox", "0 0 300 90");
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", `${column}: ${values.length} values from ${shown(low)} to ${shown(low + span)}`);
-  const line = document.createElementNS(SVG, "polyline");
-  line.setAttribute("points", values.map((value, place) => `${(300 * place) / (values.length - 1)},${85 - (80 * (value - low)) / span}`).join(" "));
-  line.setAttribute("vector-effect", "non-scaling-stroke");
-  svg.append(line);
+  svg.setAttribute("aria-label", S.plot(column, values.length, shown(low), shown(high)));
+  for (const [list, kind] of [[other, "other"], [values, "own"]]) {
+    if (list === null) continue;
+    const line = document.createElementNS(SVG, "path");
+    line.setAttribute("class", kind);
+    line.setAttribute("d", path(list, low, high - low || 1));
+    line.setAttribute("vector-effect", "non-scaling-stroke");
+    svg.append(line);
+  }
   return svg;
+}
+
+// Missing values leave a gap.
+function path(values, low, span) {
+  let pen = "M";
+  return values
+    .map((value, place) => {
+      const step = value === null ? "" : `${pen}${((300 * place) / (values.length - 1)).toFixed(1)},${(85 - (80 * (value - low)) / span).toFixed(1)}`;
+      pen = value === null ? "M" : "L";
+      return step;
+    })
+    .join("");
 }
 
 // A row in one small tile, for lists and contact sheets.
@@ -138,10 +169,10 @@ export function tile(row) {
   const series = entries.find(([, value]) => kindOf(value) === "series");
   const facts = entries.filter(([, value]) => kindOf(value) === "plain").slice(0, text || picture || series ? 2 : 5);
   return [
-    h("div", { class: "card-id" }, S.row(row.id)),
+    h("div", { class: "card-id", title: String(row.id) }, S.row(row.id)),
     picture ? h("img", { src: api.fileOf(row.id, picture[0]), alt: shown(picture[1]), loading: "lazy" }) : null,
-    text ? h("p", { class: "tile-text" }, text[1]) : null,
-    series ? plot(series[1], series[0]) : null,
-    h("dl", {}, facts.map(([column, value]) => h("div", {}, h("dt", {}, column), h("dd", {}, shown(value))))),
+    text ? h("p", { class: "tile-text", dir: "auto" }, text[1]) : null,
+    series ? plot(numbersOf(series[1]), series[0]) : null,
+    h("dl", {}, facts.map(([column, value]) => h("div", {}, h("dt", {}, column), h("dd", { dir: "auto" }, shown(value))))),
   ];
 }

@@ -60,8 +60,8 @@ export function clusters(view) {
     open = lastOpen = id;
     drawList();
     const field = h("input", { type: "text", value: cluster.name ?? "", placeholder: S.clusters.nameHint, maxlength: "200", "aria-label": S.clusters.name });
-    const typical = h("div", { class: "tiles" });
-    const borderline = h("div", { class: "tiles" });
+    const typical = h("div", { class: "tiles strip" });
+    const borderline = h("div", { class: "tiles strip" });
     const rows = h("div", { class: "tiles sheet" });
     const actions = h("div", { class: "actions" });
     const more = button(S.more, () => members(cluster, rows, more), {});
@@ -126,7 +126,7 @@ export function clusters(view) {
     fill(
       place,
       h("span", { class: "hint" }, none ? "" : S.clusters.chosen(chosen.size)),
-      button(S.clusters.takeOut, () => takeOut(), { disabled: chosen.size !== 1, dataset: { action: "take-out" } }),
+      button(S.clusters.takeOut, takeOut, { disabled: none, dataset: { action: "take-out" } }),
       button(S.clusters.moveTo, () => move(cluster.id), { disabled: none, dataset: { action: "move" } }),
       button(S.clusters.splitOff, () => made(dialog.correct(S.clusters.splitOff, { kind: "split", cluster: cluster.id, rows: chosenIds() })), { disabled: none || chosen.size >= cluster.size, dataset: { action: "split" } }),
     );
@@ -160,17 +160,11 @@ export function clusters(view) {
     if (other !== null) await made(dialog.correct(`${nameOf(id)} ≠ ${nameOf(other)}`, { kind: "never", clusters: [id, other] }));
   }
 
-  async function takeOut() {
-    await made(dialog.correct(S.clusters.takeOut, { kind: "move", row: chosenIds()[0] }));
-  }
+  const takeOut = () => made(dialog.correct(S.clusters.takeOut, ...chosenIds().map((row) => ({ kind: "move", row }))));
 
   async function move(id) {
-    const rows = chosenIds();
     const other = await dialog.pickCluster(S.clusters.moveTo, all, id);
-    if (other === null) return;
-    let all_made = true;
-    for (const row of rows) if (all_made) all_made = await dialog.correct(`${S.row(row)} → ${nameOf(other)}`, { kind: "move", row, cluster: other });
-    await made(Promise.resolve(true));
+    if (other !== null) await made(dialog.correct(`${S.rows(chosen.size)} → ${nameOf(other)}`, ...chosenIds().map((row) => ({ kind: "move", row, cluster: other }))));
   }
 
   const stopListening = onChange((kind) => kind === "clusters" && !document.getElementById("dialog").open && chosen.size === 0 && load(false));

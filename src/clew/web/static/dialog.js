@@ -7,17 +7,18 @@ import { nameOf, rowsOf, state } from "./state.js";
 import { tile } from "./cards.js";
 
 const place = () => document.getElementById("dialog");
+let choose = null;
 
 export function ask(title, body, choices) {
   const dialog = place();
-  if (dialog.open) dialog.close();
+  choose?.(null);
   return new Promise((resolve) => {
-    let chosen = null;
-    const choose = (value) => {
-      chosen = value;
+    // At once: the event of closing comes later, when the next key or even the next dialogue may be there.
+    choose = (value) => {
+      resolve(value);
       dialog.close();
     };
-    dialog.onclose = () => resolve(chosen);
+    dialog.onclose = () => dialog.open || resolve(null);
     fill(
       dialog,
       h("header", {}, h("h2", { id: "dialog-title" }, title), button("×", () => choose(null), { class: "quiet", "aria-label": S.close })),
@@ -33,7 +34,7 @@ export function ask(title, body, choices) {
 
 export function keys() {
   const table = (rows) => h("table", { class: "keys" }, h("tbody", {}, rows.map(([key, does]) => h("tr", {}, h("th", { scope: "row" }, h("kbd", {}, key)), h("td", {}, does)))));
-  return ask(S.keys.title, [table(S.keys.rows), h("h3", {}, S.views.map), table(S.keys.map)], [[S.close, null, "primary"]]);
+  return ask(S.keys.title, [table(S.keys.rows), h("h3", {}, S.views.map), table(S.keys.map), h("h3", {}, S.views.review), table(S.keys.review)], [[S.close, null, "primary"]]);
 }
 
 export async function text(title, value, hint) {
@@ -49,8 +50,7 @@ export async function conflict(found) {
   const byId = new Map(rows.filter(Boolean).map((row) => [String(row.id), row]));
   const other = (answer) => (answer === "same" ? "different" : "same");
   const chosen = await ask(S.conflict.title, (choose) => [
-    h("p", {}, found.message),
-    h("p", { class: "hint" }, S.conflict.chain),
+    found.links.length ? h("p", { class: "hint" }, S.conflict.chain) : h("p", {}, found.message),
     h(
       "ol",
       { class: "chain" },
@@ -83,36 +83,52 @@ export async function conflict(found) {
   }
 }
 
-// A correction: shows what it would change, makes it, and settles what it contradicts. Returns whether it was made.
-export async function correct(title, body) {
-  let preview;
+// Corrections: shows what they would change, makes them, and settles what they contradict. Returns whether they were made.
+export async function correct(title, ...bodies) {
+  const previews = [];
   try {
-    preview = await api.preview(body);
+    for (const body of bodies) previews.push(await api.preview(body));
   } catch (error) {
     toast(error.message, "error");
     return false;
   }
-  const samples = await rowsOf(preview.changes.flatMap((change) => change.rows.slice(0, 4))).catch(() => []);
+  const changes = together(previews.flatMap((one) => one.changes));
+  const conflicts = previews.map((one) => one.conflict).filter(Boolean);
+  const samples = await rowsOf(changes.flatMap((change) => change.rows.slice(0, 4))).catch(() => []);
   const byId = new Map(samples.filter(Boolean).map((row) => [String(row.id), row]));
   const agreed = await ask(title, [
     h("h3", {}, S.clusters.preview),
-    preview.conflict ? h("div", { class: "warning" }, h("p", {}, S.clusters.conflictAhead), h("p", {}, preview.conflict.message)) : null,
-    preview.changes.length === 0 && !preview.conflict ? h("p", {}, S.clusters.previewNone) : null,
-    preview.changes.map((change) => [
+    conflicts.map((one) => h("div", { class: "warning" }, h("p", {}, S.clusters.conflictAhead), h("p", {}, one.message))),
+    changes.length === 0 && !conflicts.length ? h("p", {}, S.clusters.previewNone) : null,
+    changes.map((change) => [
       h("p", {}, S.clusters.change(change.count, nameOf(change.before), nameOf(change.after))),
       h("div", { class: "tiles" }, change.rows.slice(0, 4).filter((id) => byId.has(String(id))).map((id) => h("div", { class: "tile" }, tile(byId.get(String(id)))))),
     ]),
-  ], [[S.cancel, false], [preview.conflict ? S.clusters.anyway : S.confirm, true, "primary"]]);
+  ], [[S.cancel, false, conflicts.length ? "primary" : ""], [conflicts.length ? S.clusters.anyway : S.confirm, true, conflicts.length ? "" : "primary"]]);
   if (!agreed) return false;
   try {
-    const made = await api.correct({ ...body, annotator: state.annotator });
-    if (made.conflict) await conflict(made.conflict);
-    else toast(S.clusters.done, "good");
+    let settled = true;
+    for (const body of bodies) {
+      const made = await api.correct({ ...body, annotator: state.annotator });
+      if (made.conflict) settled = await conflict(made.conflict);
+    }
+    if (settled) toast(S.clusters.done, "good");
     return true;
   } catch (error) {
     toast(error.message, "error");
     return false;
   }
+}
+
+// Changes from one cluster to the same other one as a single change.
+function together(changes) {
+  const found = new Map();
+  for (const one of changes) {
+    const key = `${one.before} ${one.after}`;
+    const known = found.get(key) ?? { ...one, count: 0, rows: [] };
+    found.set(key, { ...known, count: known.count + one.count, rows: [...known.rows, ...one.rows] });
+  }
+  return [...found.values()];
 }
 
 export async function pickCluster(title, clusters, except) {

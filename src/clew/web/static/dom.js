@@ -28,11 +28,11 @@ export function toast(text, kind = "info") {
   const place = document.getElementById("toasts");
   clearTimeout(toastTimer);
   fill(place, h("div", { class: `toast ${kind}` }, text));
-  toastTimer = setTimeout(() => fill(place), kind === "error" ? 9000 : 3500);
+  toastTimer = setTimeout(() => fill(place), kind === "error" || kind === "note" ? 9000 : 3500);
 }
 
 // Colours that stay apart for people who see few of them; after twelve they come again, so a number is always shown too.
-const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a6fc2", "#b3a100", "#2f4b7c", "#f0746e", "#66a182", "#946846"];
+const PALETTE = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a6fc2", "#b3a100", "#4f74b3", "#f0746e", "#66a182", "#946846"];
 export const colourOf = (cluster) => (cluster === null || cluster === undefined || cluster < 0 ? "#8a8f98" : PALETTE[cluster % PALETTE.length]);
 
 export function swatch(cluster) {

@@ -50,18 +50,18 @@ export function history(view) {
     const found = answers.filter((one) => (!word.value || one.answer === word.value) && (!who.value || one.annotator === who.value) && (!text || [one.left, one.right, one.annotator, one.comment].some((value) => shown(value).toLowerCase().includes(text))));
     fill(count, S.history.shown(found.length, answers.length));
     if (!found.length) return fill(body, h("p", { class: "finished" }, answers.length ? S.history.noneMatch : S.history.none));
-    fill(body, h("table", { class: "log" }, h("thead", {}, h("tr", {}, S.history.columns.map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, found.slice(0, MOST_SHOWN).map(line))));
+    fill(body, h("table", { class: "log" }, head(S.history.columns), h("tbody", {}, found.slice(0, MOST_SHOWN).map(line))));
   }
 
   function line(one) {
-    const notes = [one.flag && S.history.flag, one.check && S.history.check, one.revised && S.history.revised, one.batch !== null && S.history.imported, one.aside && S.history.aside].filter(Boolean);
+    const notes = [one.flag && S.history.flag, one.check && S.history.check, one.revised && S.history.revised, one.confirmed && S.history.kept(one.confirmed), one.batch !== null && S.history.imported, one.aside && S.history.aside].filter(Boolean);
     const choice = h("select", { class: `word ${one.answer}`, "aria-label": `${S.history.columns[3]} ${one.id}`, onchange: () => change(one, choice.value) }, Object.entries(S.answers).map(([value, text]) => h("option", { value, selected: value === one.answer }, text)));
     return h(
       "tr",
       { dataset: { answer: one.id } },
-      h("td", { class: "number" }, one.id), h("td", {}, shown(one.left)), h("td", {}, shown(one.right)),
+      h("td", { class: "number" }, one.id), h("td", { class: "id", dir: "auto" }, shown(one.left)), h("td", { class: "id", dir: "auto" }, shown(one.right)),
       h("td", {}, one.kind === "which" ? S.answers[one.answer] : choice),
-      h("td", {}, one.annotator), h("td", { class: "time" }, when(one.time)), h("td", { class: "number" }, one.seconds === null ? "" : one.seconds.toFixed(1)),
+      h("td", { class: "person" }, one.annotator), h("td", { class: "time" }, when(one.time)), h("td", { class: "number" }, one.seconds === null ? "" : one.seconds.toFixed(1)),
       h("td", {}, notes.map((note) => h("span", { class: "tag" }, note)), one.comment ? h("span", { class: "remark" }, one.comment) : null),
     );
   }
@@ -85,10 +85,10 @@ export function history(view) {
       const found = await api.history(last);
       last = found.at(-1)?.seq ?? last;
       more.hidden = found.length < 100;
-      rows.append(...found.map((one) => h("tr", { class: one.undone ? "undone" : "" }, h("td", { class: "number" }, one.seq), h("td", {}, S.history.kinds[one.kind] ?? one.kind, one.undone ? h("span", { class: "tag" }, S.history.undone) : null), h("td", {}, one.annotator), h("td", { class: "time" }, when(one.time)), h("td", { class: "details" }, summary(one)))));
+      rows.append(...found.map((one) => h("tr", { class: one.undone ? "undone" : "" }, h("td", { class: "number" }, one.seq), h("td", {}, S.history.kinds[one.kind] ?? one.kind, one.undone ? h("span", { class: "tag" }, S.history.undone) : null), h("td", { class: "person" }, one.annotator), h("td", { class: "time" }, when(one.time)), h("td", { class: "details" }, summary(one)))));
     };
     await page();
-    if (!left) fill(body, h("table", { class: "log" }, rows), more);
+    if (!left) fill(body, h("table", { class: "log" }, head(S.history.eventColumns), rows), more);
   }
 
   const stopListening = onChange((kind) => kind === "progress" && !events && !document.getElementById("dialog").open && document.activeElement?.tagName !== "SELECT" && load());
@@ -103,14 +103,22 @@ export function history(view) {
   };
 }
 
+const head = (names) => h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, name))));
+
 function when(time) {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? time : date.toLocaleString(undefined, { dateStyle: "short", timeStyle: "short" });
 }
 
 function summary(event) {
-  const { payload } = event;
-  if (event.kind === "answer") return `${shown(payload.left)} · ${shown(payload.right)}: ${S.answers[payload.answer] ?? payload.answer}`;
-  const text = Object.entries(payload).filter(([, value]) => value !== null).map(([key, value]) => `${key} ${shown(value)}`).join(", ");
-  return text.length > 240 ? `${text.slice(0, 240)}…` : text;
+  const { kind, payload } = event;
+  if (kind === "answer") return S.history.said(shown(payload.left), shown(payload.right ?? S.ask.none), S.answers[payload.answer] ?? payload.answer);
+  if (kind === "undo") return S.history.undoes(payload.undoes);
+  if (kind === "fit") return [S.history.made(payload.clusters), ...payload.notes].join(" ");
+  if (kind === "create") return "";
+  const text = Object.entries(payload).filter(([key, value]) => value !== null && key !== "changes").map(([key, value]) => `${key} ${shown(value)}`).join(", ");
+  if (kind === "confirm") return payload.changes.map((one) => S.history.no(one.answer_id)).join(", ");
+  const changed = kind === "revise" || kind === "resolve" ? payload.changes.map((one) => S.history.becomes(one.answer_id, S.answers[one.answer] ?? S.history.aside)) : [];
+  const whole = [...changed, text].filter(Boolean).join("; ");
+  return whole.length > 240 ? `${whole.slice(0, 240)}…` : whole;
 }

@@ -4,19 +4,23 @@ import { api } from "./api.js";
 import { card } from "./cards.js";
 import * as dialog from "./dialog.js";
 import { button, colourOf, fill, h, swatch, toast } from "./dom.js";
-import { clustersNow, nameOf, onChange, rowsOf, state } from "./state.js";
+import { clustersNow, keep, nameOf, onChange, rowsOf, state } from "./state.js";
 import { S } from "./strings.js";
 
 const MOST_LINKS = 5000;
 const CELLS = 128;
+// How far from the pointer a row may be, in pixels; by keyboard, from the middle of the map.
+const REACH = 12;
+const REACH_OF_KEYS = [12, 50, 200, 800];
 
 export function map(view) {
   const canvas = h("canvas", { class: "points" });
-  const over = h("canvas", { class: "over", tabindex: "0", role: "img" });
+  const over = h("canvas", { class: "over", tabindex: "0", role: "img", "aria-label": S.map.title });
   const side = h("aside", { class: "side" });
   const bar = h("div", { class: "bar" });
+  const making = h("div", { class: "making", role: "status" });
   const legend = h("div", { class: "legend" });
-  const stage = h("div", { class: "stage" }, canvas, over);
+  const stage = h("div", { class: "stage" }, canvas, over, making);
   fill(view, h("section", { class: "map" }, h("div", { class: "head" }, h("h1", {}, S.map.title), h("p", { class: "hint" }, S.map.hint), bar), stage, h("div", { class: "beside" }, side, legend)));
 
   let xy = new Float32Array();
@@ -33,6 +37,8 @@ export function map(view) {
   let drawing = null;
   let dragging = null;
   let frame = 0;
+  let image = null;
+  let shades = new Uint32Array();
   let left = false;
 
   // -- data ------------------------------------------------------------------------------------------------------------
@@ -40,21 +46,40 @@ export function map(view) {
   async function load() {
     fill(side, h("p", { class: "hint" }, S.working));
     try {
-      const [points, names] = await Promise.all([api.points(), api.pointIds()]);
-      xy = points.xy;
+      const [points, names] = await Promise.all([api.points("pca"), api.pointIds()]);
+      xy = points;
       ids = names;
       grid = index(xy);
+      await embed();
       await Promise.all([colours(), talk()]);
       over.setAttribute("aria-label", S.map.label(ids.length));
       rest();
-      paint();
     } catch (error) {
       fill(side, h("p", { class: "warning" }, error.message));
     }
   }
 
+  // The map that was chosen; principal components while it is being made.
+  let waiting = false;
+  async function embed() {
+    try {
+      const points = await api.points(state.embedding);
+      waiting = points === null;
+      if (waiting || points.length !== 2 * ids.length) return;
+      xy = points;
+      grid = index(xy);
+      paint();
+    } catch (error) {
+      waiting = false;
+      toast(error.message, "error");
+    } finally {
+      fill(making, waiting ? S.map.making : "");
+    }
+  }
+
   async function colours() {
     [clusters] = await Promise.all([api.pointClusters(), clustersNow()]);
+    shade();
     const sizes = new Map();
     for (const one of clusters) sizes.set(one, (sizes.get(one) ?? 0) + 1);
     const order = [...sizes].filter(([one]) => one >= 0).sort((a, b) => a[0] - b[0]);
@@ -88,42 +113,57 @@ export function map(view) {
   const screen = (row) => [canvas.width / 2 + (xy[2 * row] + offset[0]) * unit(), canvas.height / 2 - (xy[2 * row + 1] + offset[1]) * unit()];
   const world = (x, y) => [(x - canvas.width / 2) / unit() - offset[0], -(y - canvas.height / 2) / unit() - offset[1]];
 
-  function paint() {
-    if (!frame && !left) frame = requestAnimationFrame(() => ((frame = 0), points(), overlay()));
+  // Points are drawn anew when they move or change colour; what lies over them is cheap.
+  let moved = false;
+  function paint(points = true) {
+    moved ||= points;
+    if (!frame && !left) frame = requestAnimationFrame(draw);
+  }
+
+  function draw() {
+    frame = 0;
+    if (moved) points();
+    moved = false;
+    overlay();
   }
 
   function points() {
     const { width, height } = canvas;
     const context = canvas.getContext("2d");
-    const image = context.createImageData(width, height);
-    const pixels = new Uint32Array(image.data.buffer);
+    if (image?.width !== width || image.height !== height) image = context.createImageData(width, height);
+    const pixels = new Uint32Array(image.data.buffer).fill(0);
     const many = ids.length > 20000;
     const radius = Math.max(1, Math.round(ratio() * (many ? 1 : ids.length > 2000 ? 2 : 4) * Math.min(2, Math.sqrt(scale))));
-    const disc = [];
-    for (let y = -radius; y <= radius; y++) for (let x = -radius; x <= radius; x++) if (x * x + y * y <= radius * radius + 0.5) disc.push([x, y]);
-    const shades = new Map();
-    const dim = selected.size > 0;
-    for (let row = 0; row < ids.length; row++) {
-      const [sx, sy] = screen(row);
-      const x0 = Math.round(sx);
-      const y0 = Math.round(sy);
-      if (x0 < -radius || y0 < -radius || x0 >= width + radius || y0 >= height + radius) continue;
-      const shade = dim && !selected.has(row) ? 0x60a09890 : shadeOf(clusters[row], shades);
-      for (const [dx, dy] of disc) {
-        const x = x0 + dx;
-        const y = y0 + dy;
-        if (x >= 0 && y >= 0 && x < width && y < height) pixels[y * width + x] = shade;
-      }
+    const disc = discOf(radius);
+    const around = disc.map(([x, y]) => y * width + x);
+    const step = unit();
+    const [originX, originY] = [width / 2 + offset[0] * step, height / 2 - offset[1] * step];
+    for (let row = 0; row < shades.length; row++) {
+      const x = Math.round(originX + xy[2 * row] * step);
+      const y = Math.round(originY - xy[2 * row + 1] * step);
+      if (x < -radius || y < -radius || x >= width + radius || y >= height + radius) continue;
+      if (x >= radius && y >= radius && x < width - radius && y < height - radius) {
+        const place = y * width + x;
+        for (const far of around) pixels[place + far] = shades[row];
+      } else for (const [dx, dy] of disc) if (x + dx >= 0 && y + dy >= 0 && x + dx < width && y + dy < height) pixels[(y + dy) * width + x + dx] = shades[row];
     }
     context.putImageData(image, 0, 0);
   }
 
-  function shadeOf(cluster, shades) {
-    if (!shades.has(cluster)) {
+  // The colour of each point as a pixel holds it; of those not selected, a grey that lets the others stand out.
+  function shade() {
+    const of = new Map();
+    const shadeOf = (cluster) => {
       const hex = parseInt(colourOf(cluster).slice(1), 16);
-      shades.set(cluster, (0xff000000 | ((hex & 255) << 16) | (hex & 0xff00) | (hex >> 16)) >>> 0);
+      return (0xff000000 | ((hex & 255) << 16) | (hex & 0xff00) | (hex >> 16)) >>> 0;
+    };
+    shades = new Uint32Array(ids.length);
+    for (let row = 0; row < ids.length; row++) {
+      const cluster = clusters[row];
+      if (!of.has(cluster)) of.set(cluster, shadeOf(cluster));
+      shades[row] = selected.size && !selected.has(row) ? 0x60a09890 : of.get(cluster);
     }
-    return shades.get(cluster);
+    paint();
   }
 
   function overlay() {
@@ -154,6 +194,15 @@ export function map(view) {
       context.arc(...screen(row), 7 * ratio(), 0, 7);
       context.stroke();
     }
+    if (over.matches(":focus-visible")) {
+      context.strokeStyle = ink;
+      context.lineWidth = 2 * ratio();
+      const [x, y, arm] = [over.width / 2, over.height / 2, 9 * ratio()];
+      context.beginPath();
+      context.moveTo(x - arm, y), context.lineTo(x + arm, y);
+      context.moveTo(x, y - arm), context.lineTo(x, y + arm);
+      context.stroke();
+    }
     if (drawing) {
       context.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--accent");
       context.lineWidth = 2 * ratio();
@@ -175,18 +224,22 @@ export function map(view) {
     return [((event.clientX - box.left) / box.width) * over.width, ((event.clientY - box.top) / box.height) * over.height];
   };
 
-  function nearest(x, y) {
+  function nearest(x, y, reach = REACH) {
     if (!grid) return -1;
     const [wx, wy] = world(x, y);
     let best = -1;
-    let least = (12 * ratio()) ** 2;
-    for (const row of near(grid, wx, wy, (12 * ratio()) / unit())) {
+    let least = (reach * ratio()) ** 2;
+    for (const row of near(grid, wx, wy, (reach * ratio()) / unit())) {
       const [sx, sy] = screen(row);
       const far = (sx - x) ** 2 + (sy - y) ** 2;
       if (far < least) [best, least] = [row, far];
     }
     return best;
   }
+
+  // Without a mouse: the row nearest to the middle, which a cross marks while the map has the focus.
+  const middle = () => REACH_OF_KEYS.reduce((found, reach) => (found >= 0 ? found : nearest(over.width / 2, over.height / 2, reach)), -1);
+  for (const kind of ["focus", "blur"]) over.addEventListener(kind, () => paint(false));
 
   over.addEventListener("pointerdown", (event) => {
     over.setPointerCapture(event.pointerId);
@@ -196,17 +249,20 @@ export function map(view) {
   });
   over.addEventListener("pointermove", (event) => {
     const [x, y] = at(event);
-    if (drawing) drawing.push([x, y]);
-    else if (dragging) {
+    if (drawing) {
+      drawing.push([x, y]);
+      return paint(false);
+    }
+    if (dragging) {
       dragging.moved ||= Math.hypot(x - dragging.x, y - dragging.y) > 4 * ratio();
       offset = [dragging.from[0] + (x - dragging.x) / unit(), dragging.from[1] - (y - dragging.y) / unit()];
-    } else {
-      const row = nearest(x, y);
-      if (row === hovered) return;
-      hovered = row;
-      if (!selected.size) peek(row);
+      return paint();
     }
-    paint();
+    const row = nearest(x, y);
+    if (row === hovered) return;
+    hovered = row;
+    if (!selected.size) peek(row);
+    paint(false);
   });
   over.addEventListener("pointerup", (event) => {
     if (drawing) {
@@ -217,11 +273,11 @@ export function map(view) {
       choose(row < 0 ? new Set() : new Set([row]));
     }
     dragging = null;
-    paint();
+    paint(false);
   });
   over.addEventListener("pointerleave", () => {
     hovered = -1;
-    paint();
+    paint(false);
   });
   over.addEventListener(
     "wheel",
@@ -260,9 +316,15 @@ export function map(view) {
     if (turn === peeking && found && !left) fill(side, h("div", { class: "where" }, swatch(clusters[row]), nameOf(clusters[row])), card(found, null));
   }
 
+  function toggle(row) {
+    const rows = new Set(selected);
+    if (!rows.delete(row) && row >= 0) rows.add(row);
+    choose(rows);
+  }
+
   async function choose(rows) {
     selected = rows;
-    paint();
+    shade();
     if (rows.size === 0) return rest();
     if (rows.size === 1) return peek([...rows][0]);
     const counts = new Map();
@@ -284,11 +346,21 @@ export function map(view) {
     if (await dialog.correct(S.map.splitOff, { kind: "split", cluster, rows: [...rows].map((row) => ids[row]) })) choose(new Set());
   }
 
+  function choice() {
+    const select = h("select", { "aria-label": S.map.embedding, title: S.map.embeddingHint }, Object.entries(S.map.embeddings).map(([value, text]) => h("option", { value, selected: value === state.embedding }, text)));
+    select.addEventListener("change", () => {
+      keep("embedding", select.value);
+      embed();
+    });
+    return select;
+  }
+
   function tools() {
     fill(
       bar,
+      choice(),
       button([S.map.lasso, h("kbd", {}, "L")], () => ((lasso = !lasso), tools()), { "aria-pressed": String(lasso), class: lasso ? "on" : "", dataset: { tool: "lasso" } }),
-      button(S.map.links, () => ((links = !links), tools(), paint()), { "aria-pressed": String(links), class: links ? "on" : "" }),
+      button(S.map.links, () => ((links = !links), tools(), paint(false)), { "aria-pressed": String(links), class: links ? "on" : "" }),
       button("+", () => zoom(1.4), { "aria-label": S.map.zoomIn }),
       button("−", () => zoom(1 / 1.4), { "aria-label": S.map.zoomOut }),
       button(S.map.all, everything),
@@ -305,6 +377,8 @@ export function map(view) {
     else if (event.key === "0") everything();
     else if (event.key.toLowerCase() === "l") (lasso = !lasso), tools();
     else if (event.key === "Escape") choose(new Set());
+    else if (event.key === "Enter") choose(new Set([middle()].filter((row) => row >= 0)));
+    else if (event.key === " ") toggle(middle());
     else if (event.key === "?") dialog.keys();
     else return false;
     paint();
@@ -314,12 +388,13 @@ export function map(view) {
   const watch = new ResizeObserver(size);
   watch.observe(stage);
   const stopListening = onChange(async (kind) => {
+    if (kind === "errands" && waiting && !left) embed();
     if (kind === "clusters" && ids.length && !left) {
       try {
         const points = await api.pointClusters();
         if (points.length !== ids.length) return load();
         await Promise.all([colours(), talk()]);
-        paint();
+        paint(false);
       } catch (error) {
         toast(error.message, "error");
       }
@@ -335,6 +410,12 @@ export function map(view) {
       stopListening();
     },
   };
+}
+
+function discOf(radius) {
+  const found = [];
+  for (let y = -radius; y <= radius; y++) for (let x = -radius; x <= radius; x++) if (x * x + y * y <= radius * radius + 0.5) found.push([x, y]);
+  return found;
 }
 
 // Rows by cell of a square grid, so that what is near the pointer is found at once.

@@ -7,8 +7,6 @@ import { button, fill, h, toast } from "./dom.js";
 import { onChange, rowsOf, state } from "./state.js";
 import { S } from "./strings.js";
 
-const kept = new Set();
-
 export function review(view) {
   const place = h("section", { class: "review" });
   fill(view, place);
@@ -17,16 +15,17 @@ export function review(view) {
   async function load() {
     try {
       const [conflicts, found] = await Promise.all([api.conflicts(), api.review()]);
-      const items = found.filter((one) => !kept.has(`${one.answer_id} ${one.answer}`));
-      await rowsOf(items.flatMap((one) => [one.left, one.right]).filter((id) => id !== null));
+      working = found.working;
+      await rowsOf(found.items.flatMap((one) => [one.left, one.right]));
       if (left) return;
-      const cards = await Promise.all(items.map(item));
+      const cards = await Promise.all(found.items.map(item));
+      const basis = h("p", { class: "hint", role: "status" }, found.thorough ? S.review.thorough : S.review.quick, " ", found.working ? (found.thorough ? S.review.again : S.review.working) : found.problem);
       fill(
         place,
         h("h1", {}, S.review.title),
         conflicts.length ? [h("h2", {}, S.review.conflicts), conflicts.map(contradiction)] : null,
-        items.length ? [h("h2", {}, S.review.suspicious), cards] : null,
-        !conflicts.length && !items.length ? h("div", { class: "finished" }, h("h2", {}, S.review.none), h("p", {}, S.review.noneText)) : null,
+        cards.length ? [h("h2", {}, S.review.suspicious), basis, cards] : null,
+        !conflicts.length && !cards.length ? h("div", { class: "finished" }, h("h2", {}, S.review.none), h("p", {}, S.review.noneText), basis) : null,
       );
     } catch (error) {
       fill(place, h("p", { class: "warning" }, error.message));
@@ -37,48 +36,68 @@ export function review(view) {
     return h("div", { class: "conflict" }, h("p", {}, one.message), button(S.review.resolve, async () => (await dialog.conflict(one)) && load(), { class: "primary", dataset: { conflict: one.id } }));
   }
 
-  async function item(one) {
-    const [first, second] = await rowsOf([one.left, one.right ?? one.left]);
-    const other = one.likely !== one.answer ? one.likely : one.answer === "same" ? "different" : "same";
+  async function item(one, rank) {
+    const [first, second] = await rowsOf([one.left, one.right]);
+    const other = one.answer === "same" ? "different" : "same";
+    const doubtful = one.likely !== one.answer;
     return h(
       "article",
       { class: "suspect", dataset: { answer: one.answer_id } },
       h(
         "div",
         { class: "suspect-head" },
+        h("span", { class: "count" }, S.review.rank(rank + 1)),
         h("strong", { class: `word ${one.answer}` }, S.review.said(one.annotator, S.answers[one.answer].toLowerCase())),
         h("span", { class: "tag" }, S.review.likely(S.answers[one.likely].toLowerCase())),
-        h("span", { class: "gauge", title: S.review.suspicion(one.suspicion.toFixed(2)) }, h("span", { style: { width: `${100 * one.suspicion}%` } })),
-        h("span", { class: "count" }, S.review.suspicion(one.suspicion.toFixed(2))),
+        h("span", { class: "gauge", "aria-hidden": "true" }, h("span", { style: { width: `${100 * one.suspicion}%` } })),
+        h("span", { class: "count" }, S.review.suspicion(`${Math.round(100 * one.suspicion)} %`)),
       ),
       h("ul", { class: "reasons" }, one.reasons.map((reason) => h("li", {}, reason))),
-      h("div", { class: "cards small" }, card(first, second), one.right === null ? null : card(second, first)),
+      h("div", { class: "cards small" }, card(first, second), card(second, first)),
       h(
         "div",
         { class: "actions" },
-        button(S.review.keep, () => decide(one, one.answer, S.review.kept), { dataset: { action: "keep" } }),
-        other === "unsure" ? null : button(S.review.flip(S.answers[other].toLowerCase()), () => decide(one, other), { class: "primary", dataset: { action: "flip" } }),
-        button(S.review.unsure, () => decide(one, "unsure"), { dataset: { action: "unsure" } }),
+        button([S.review.keep, h("kbd", {}, "K")], () => decide(one, null), { class: doubtful ? "" : "primary", dataset: { action: "keep" } }),
+        one.answer === "unsure" ? null : button([S.review.flip(S.answers[other].toLowerCase()), h("kbd", {}, "F")], () => decide(one, other), { class: doubtful ? "primary" : "", dataset: { action: "flip" } }),
+        one.answer === "unsure" ? null : button([S.review.unsure, h("kbd", {}, "U")], () => decide(one, "unsure"), { dataset: { action: "unsure" } }),
       ),
     );
   }
 
-  async function decide(one, answer, comment) {
+  // An answer that is kept is kept for good: the log says who looked at it again.
+  async function decide(one, answer) {
     try {
-      const told = await api.revise(one.answer_id, { answer, annotator: state.annotator, comment });
-      if (comment) kept.add(`${one.answer_id} ${answer}`);
-      if (told.conflict) await dialog.conflict(told.conflict);
+      if (answer === null) await api.confirm(one.answer_id, state.annotator);
+      else {
+        const told = await api.revise(one.answer_id, { answer, annotator: state.annotator });
+        if (told.conflict) await dialog.conflict(told.conflict);
+      }
       toast(S.saved, "good");
-      load();
+      await load();
+      place.querySelector(".suspect button, .conflict button")?.focus();
     } catch (error) {
       toast(error.message, "error");
     }
   }
 
-  const stopListening = onChange((kind) => kind === "clusters" && !document.getElementById("dialog").open && load());
+  // Keys are about the answer that has the focus, else the first one.
+  function keysDown(event) {
+    if (event.key === "?") return dialog.keys(), true;
+    const items = [...place.querySelectorAll(".suspect")];
+    const at = document.activeElement?.closest(".suspect") ?? items[0];
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) return items[items.indexOf(at) + step]?.querySelector("button").focus(), true;
+    const action = { k: "keep", f: "flip", u: "unsure" }[event.key.toLowerCase()];
+    const pressed = action && at?.querySelector(`[data-action="${action}"]`);
+    pressed?.click();
+    return Boolean(pressed);
+  }
+
+  let working = false;
+  const stopListening = onChange((kind) => (kind === "clusters" || (kind === "errands" && working)) && !document.getElementById("dialog").open && load());
   load();
   return {
-    keysDown: () => false,
+    keysDown,
     leave() {
       left = true;
       stopListening();

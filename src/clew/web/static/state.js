@@ -7,6 +7,7 @@ const listeners = new Set();
 export const state = {
   annotator: localStorage.getItem("clew-annotator") ?? "me",
   opinion: localStorage.getItem("clew-opinion") === "yes",
+  embedding: localStorage.getItem("clew-embedding") ?? "pca",
   progress: null,
   fit: -1,
   names: new Map(),
@@ -37,6 +38,7 @@ export function listen() {
     rowCache.clear();
     tell("clusters");
   });
+  source.addEventListener("errands", () => tell("errands"));
   source.addEventListener("open", () => tell("online"));
   source.addEventListener("error", () => tell("offline"));
 }

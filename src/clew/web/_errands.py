@@ -1,0 +1,172 @@
+"""Long work in processes of their own, at low priority: answering goes first, and stopping the server never waits.
+
+`python -m clew.web._errands` is such a process: it reads a plan, runs it and writes what came of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from clew.exceptions import ClewError
+
+_LOGGER = logging.getLogger("clew.web")
+# Below everything that people wait for.
+_NICE = 10
+_BUG = "This is a bug in clew; the terminal of the server shows more."
+
+
+class Plan(Protocol):
+    """Work that needs nothing but what it holds; it is pickled."""
+
+    def run(self) -> Any:
+        """Do it."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an errand.
+
+    Attributes
+    ----------
+    key : int or None
+        What `value` or `problem` is about; None before the first one is done.
+    value : object or None
+        The last result, perhaps of an earlier key.
+    working : bool
+        Whether a newer one is on its way.
+    problem : str or None
+        Why the last one failed.
+    """
+
+    key: int | None = None
+    value: Any = None
+    working: bool = False
+    problem: str | None = None
+
+
+class Errands:
+    """One process at a time; of each name the latest outcome is kept.
+
+    Attributes
+    ----------
+    done : int
+        Errands finished so far.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Condition()
+        self._outcomes: dict[str, Outcome] = {}
+        self._wanted: dict[str, tuple[int, Plan]] = {}
+        self._at_work: tuple[str, int] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self.done = 0
+
+    def open(self) -> None:
+        """Take errands; the thread starts with the first."""
+        self._closed = False
+
+    def look(self, name: str, key: int, plan: Callable[[], Plan]) -> Outcome:
+        """What is there under a name; unless it is about this key, work on that begins."""
+        with self._lock:
+            known = self._outcomes.get(name, Outcome())
+            if known.key == key or self._closed:
+                return known
+            if self._at_work == (name, key) or self._wanted.get(name, (None,))[0] == key:
+                return replace(known, working=True)
+        made = plan()
+        with self._lock:
+            self._wanted[name] = (key, made)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="clew-errands", daemon=True)
+                self._thread.start()
+            self._lock.notify_all()
+            return replace(known, working=True)
+
+    def settle(self) -> None:
+        """Wait until nothing is under way."""
+        with self._lock:
+            self._lock.wait_for(lambda: not self._wanted and self._at_work is None)
+
+    def close(self) -> None:
+        """Give up what is under way."""
+        with self._lock:
+            self._closed = True
+            self._wanted.clear()
+            if self._process is not None:
+                self._process.kill()
+            self._lock.notify_all()
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join()
+
+    def _run(self) -> None:
+        while (errand := self._next()) is not None:
+            name, key, plan = errand
+            value, problem = self._sent(plan)
+            with self._lock:
+                self._at_work = None
+                if self._closed:
+                    return
+                if problem is not None:
+                    value = self._outcomes.get(name, Outcome()).value
+                self._outcomes[name] = Outcome(key, value, False, problem)
+                self.done += 1
+                self._lock.notify_all()
+
+    def _next(self) -> tuple[str, int, Plan] | None:
+        with self._lock:
+            self._lock.wait_for(lambda: self._wanted or self._closed)
+            if self._closed:
+                return None
+            name = next(iter(self._wanted))
+            key, plan = self._wanted.pop(name)
+            self._at_work = (name, key)
+            return name, key, plan
+
+    def _sent(self, plan: Plan) -> tuple[Any, str | None]:
+        """Have a plan run; gives its value, or why there is none."""
+        with self._lock:
+            if self._closed:
+                return None, _BUG
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "clew.web._errands"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )  # fmt: skip
+        told, errors = self._process.communicate(pickle.dumps(plan))
+        status = self._process.returncode
+        self._process = None
+        if status == 0:
+            return pickle.loads(told)
+        if not self._closed:
+            _LOGGER.error("An errand failed: %s", errors.decode(errors="replace"))
+        return None, _BUG
+
+
+def main() -> None:
+    """Run the plan that comes in, and write its value, or why it refused."""
+    with contextlib.suppress(AttributeError, OSError):
+        os.nice(_NICE)
+    plan = pickle.load(sys.stdin.buffer)
+    with os.fdopen(os.dup(1), "wb") as output:
+        os.dup2(2, 1)  # whatever prints does not mix with the result
+        told: tuple[Any, str | None]
+        try:
+            told = plan.run(), None
+        except ClewError as error:
+            told = None, str(error)
+        pickle.dump(told, output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""Long work in a process of its own: kept by what it is about, given up when the server stops."""
+
+import sys
+import threading
+from dataclasses import dataclass
+
+import pytest
+
+from clew.exceptions import DataError
+from clew.web._errands import Errands
+
+
+@dataclass
+class Double:
+    number: int
+
+    def run(self):
+        sys.stdout.write("this goes nowhere near the result")
+        if self.number < 0:
+            raise DataError(f"{self.number} is too small.")
+        return 2 * self.number
+
+
+@dataclass
+class Sleep:
+    seconds: float
+
+    def run(self):
+        threading.Event().wait(self.seconds)
+
+
+@pytest.fixture
+def errands():
+    errands = Errands()
+    yield errands
+    errands.close()
+
+
+def test_a_result_is_kept_and_outlives_a_refusal(errands):
+    assert errands.look("double", 1, lambda: Double(21)).working
+    errands.settle()
+    assert errands.look("double", 1, lambda: None).value == 42
+    assert errands.done == 1
+    later = errands.look("double", 2, lambda: Double(-3))
+    assert (later.value, later.key, later.working) == (42, 1, True)
+    errands.settle()
+    found = errands.look("double", 2, lambda: None)
+    assert (found.value, found.problem, found.working) == (42, "-3 is too small.", False)
+
+
+def test_a_crash_is_told_without_its_traceback(errands, caplog):
+    errands.look("double", 1, lambda: Double("text"))
+    errands.settle()
+    found = errands.look("double", 1, lambda: None)
+    assert found.problem.startswith("This is a bug in clew")
+    assert "TypeError" in caplog.text
+
+
+def test_closing_does_not_wait(errands):
+    errands.look("sleep", 1, lambda: Sleep(3600))
+    errands.close()
+    assert not any(one.name == "clew-errands" for one in threading.enumerate())
+    assert not errands.look("sleep", 2, lambda: Sleep(3600)).working
