@@ -64,11 +64,12 @@ def test_a_wrong_class_is_found_among_the_right_ones(blobs):
     assert found.table()[0]["sentence"].startswith("4 is said to be of its class")
 
 
-def test_groups_are_priced_by_row(blobs):
+@pytest.mark.parametrize("model", ["kmeans", "kmedoids"])
+def test_groups_are_priced_by_row(blobs, model):
     must, cannot = np.full(30, -1), np.full(30, -1)
     must[[0, 1, 2, 3, 25]] = 7  # row 25 is of another blob
     cannot[[5, 6, 15]] = 1  # rows 5 and 6 are of one blob
-    found = impact(blobs, {"must_groups": must, "cannot_groups": cannot}, 3)
+    found = impact(blobs, {"must_groups": must, "cannot_groups": cannot}, 3, model)
     assert found.must_group_score.shape == found.cannot_group_score.shape == (30, 1)
     assert np.flatnonzero(found.must_group_score.ravel() < -found.tolerance * found.unit).tolist() == [25]
     assert np.flatnonzero(found.cannot_group_score.ravel()).tolist() == [5, 6]
