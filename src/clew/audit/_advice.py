@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew._validation import as_generator
+from clew._words import counted
 from clew.audit._distances import VECTOR_METRICS, distance_matrix
 from clew.audit._impact import impact_of
 from clew.audit._models import Model, prepare
@@ -225,7 +226,8 @@ class ClusterNumberAdvice:
         """The advice in a sentence."""
         highest = self.fitness.max()
         equals = [k for k, share in zip(self.candidates, self.fitness, strict=True) if share == highest]
-        told = f"{self.best} clusters fit best: they keep {highest:.0%} of the constraints at no cost"
+        fit, keep = ("fits", "it keeps") if self.best == 1 else ("fit", "they keep")
+        told = f"{counted(self.best, 'cluster')} {fit} best: {keep} {highest:.0%} of the constraints at no cost"
         return f"{told}; so do {', '.join(map(str, equals[1:]))}." if len(equals) > 1 else f"{told}."
 
     def __str__(self) -> str:

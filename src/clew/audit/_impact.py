@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew._validation import as_generator
+from clew._words import counted
 from clew.audit._models import Model, prepare
 from clew.audit._plots import bars, lines
 from clew.audit._statements import Named, named_statements
@@ -129,9 +130,12 @@ class Impact:
         """The finding in a sentence or two."""
         rows = self._statements()
         n_suspect = sum(row["suspect"] for row in rows)
-        told = f"{n_suspect} of {len(rows)} constraints look wrong for {self.n_clusters} clusters."
+        some = counted(len(rows), "constraint")
+        verb = "looks" if 1 in (n_suspect, len(rows)) else "look"
+        told = f"{n_suspect} of {some} {verb} wrong for {counted(self.n_clusters, 'cluster')}."
         if not self.converged:
-            told += f" Partial: the bound was still rising after {len(self.history)} rounds. Raise max_iter."
+            rounds = counted(len(self.history), "round")
+            told += f" Partial: the bound was still rising after {rounds}. Raise max_iter."
         return told
 
     def __str__(self) -> str:
@@ -205,7 +209,7 @@ class Impact:
             {"bound of the round": self.history[:, 0], "best so far": self.history[:, 1]},
             xlabel="round",
             ylabel="lower bound",
-            title=f"{'Flat' if self.converged else 'Still rising'} after {len(self.history)} rounds",
+            title=f"{'Flat' if self.converged else 'Still rising'} after {counted(len(self.history), 'round')}",
             ax=ax,
         )
 

@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.stats import mannwhitneyu
 
 from clew._validation import as_generator, check_matrix
+from clew._words import counted
 from clew.audit._distances import VECTOR_METRICS, pair_distances
 from clew.audit._models import check_n_clusters
 from clew.constraints import Constraints
@@ -167,7 +168,8 @@ class Difficulty:
             return "The constraints contradict each other: no number of clusters would do."
         least = int(np.ceil(self.lower - 1e-6))
         value = f"{self.lower:.4g}" if self.exact else f"between {self.lower:.4g} and {self.upper:.4g}"
-        return f"The fractional chromatic number is {value}: at least {least} clusters are needed."
+        needed = counted(least, "cluster is needed", "clusters are needed")
+        return f"The fractional chromatic number is {value}: at least {needed}."
 
     def __str__(self) -> str:
         return self.message

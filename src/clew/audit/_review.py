@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew._validation import as_generator, check_matrix
+from clew._words import counted
 from clew.audit._ensemble import testimony
 from clew.audit._impact import Impact, impact
 from clew.audit._models import check_n_clusters
@@ -91,9 +92,12 @@ class Review:
     @property
     def message(self) -> str:
         """The finding in a sentence."""
+        if not self.doubts:
+            return "There are no answers to look at: none says same or different."
         likely_wrong = sum(doubt.likely != doubt.answer for doubt in self.doubts)
+        verb = "is" if 1 in (likely_wrong, len(self)) else "are"
         return (
-            f"{likely_wrong} of {len(self)} answers are more likely wrong than right; "
+            f"{likely_wrong} of {counted(len(self), 'answer')} {verb} more likely wrong than right; "
             f"about {self.error_rate:.0%} seem to be wrong in all."
         )
 

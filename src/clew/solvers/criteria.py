@@ -143,7 +143,7 @@ class SquaredDistances:
 
 
 def _with_anchors(costs: FloatArray, anchors: sparse.csr_array | None) -> FloatArray:
-    costs = np.ascontiguousarray(costs)  # chosen columns come in the order of columns, and so does what is added to them
+    costs = np.ascontiguousarray(costs)  # numpy gives chosen columns of a matrix one after the other
     if anchors is None:
         return costs
     whole = anchors @ costs

@@ -217,3 +217,12 @@ def test_of_the_medoids_no_single_one_can_be_exchanged_for_a_better(seed):
     assert cost(found) <= cost(start)
     others = [[*found[:place], column, *found[place + 1 :]] for place in range(3) for column in range(9)]
     assert cost(found) == min(cost(medoids) for medoids in others)
+
+
+def test_sentences_count_one_as_one(blobs):
+    found = impact(blobs, {"must_link": [(0, 1)], "cannot_link": [(0, 2)]}, 3)
+    assert str(found) == "1 of 2 constraints looks wrong for 3 clusters."
+    alone = impact(blobs, {"must_link": [(0, 1)]}, 1, max_iter=1)
+    assert str(alone).startswith("0 of 1 constraint looks wrong for 1 cluster.")
+    partial = impact(blobs, {"must_link": [(0, 20)]}, 3, max_iter=1)
+    assert "still rising after 1 round." in str(partial)

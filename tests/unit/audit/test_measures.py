@@ -146,3 +146,9 @@ def test_propagation_says_when_there_is_too_little_to_tell(blobs, known):
         propagation(blobs, known, metric="edit")
     with pytest.raises(DataError, match="NaN at row 0"):  # also where there is too little to tell
         propagation(np.full((45, 2), np.nan), WRONG)
+
+
+def test_sentences_count_one_as_one(blobs, known):
+    assert "at least 1 cluster is needed." in str(difficulty({"must_link": [(0, 1)]}))
+    assert "at least 2 clusters are needed." in str(difficulty({"cannot_link": [(0, 1)]}))
+    assert str(advise_n_clusters(blobs, known, [1])).startswith("1 cluster fits best: it keeps")

@@ -130,3 +130,9 @@ def test_bad_rows_and_labels(blobs, answers):
         review(blobs, answers, 46)
     with pytest.raises(ParameterError, match=r"labels has shape \(2,\)"):
         review(blobs, answers, 3, labels=[0, 1])
+
+
+def test_no_answers_is_a_result_too(blobs):
+    found = review(blobs, [((0, 1), "unsure")], 3)
+    assert len(found) == 0 and str(found).startswith("There are no answers to look at")
+    assert str(review(blobs, [((0, 1), "different")], 3)).startswith("1 of 1 answer is more likely wrong")
