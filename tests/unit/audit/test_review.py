@@ -116,6 +116,10 @@ def test_plot_shows_the_first(blobs, answers):
         (((0, 1), "maybe"), r"answers\[0\] says 'maybe'"),
         ({"pair": (0, 1)}, "has no 'answer'"),
         (((0, 1), "same", 2.0), "confidence 2.0"),
+        (((0, 1), "same", 1.0, ["ann"]), r"annotator \['ann'\]: expected a name"),
+        (((0, 1), "same", 1.0, "ann", "noon", True, 7), "expected a dict, or a tuple of pair, answer"),
+        (3, r"answers\[0\] is 3: expected a dict"),
+        ("id_1", r"answers\[0\] is 'id_1': expected a dict"),  # so begins a frame
     ],
 )
 def test_bad_answers_are_named(blobs, answer, message):
@@ -136,3 +140,13 @@ def test_no_answers_is_a_result_too(blobs):
     found = review(blobs, [((0, 1), "unsure")], 3)
     assert len(found) == 0 and str(found).startswith("There are no answers to look at")
     assert str(review(blobs, [((0, 1), "different")], 3)).startswith("1 of 1 answer is more likely wrong")
+
+
+def test_constraints_bring_their_ids(blobs):
+    known = Constraints([(0, 1)], n_samples=45, ids=[f"r{row}" for row in range(45)])
+    assert review(blobs, known, 3).doubts[0].rows == ("r0", "r1")
+    assert review(blobs, known, 3, ids=[f"s{row}" for row in range(45)]).doubts[0].rows == ("s0", "s1")
+
+
+def test_a_missing_annotator_is_nobody(blobs, answers):
+    assert review(blobs, [(*answer, 1.0, float("nan")) for answer in answers], 3).error_rates == {}
