@@ -58,6 +58,9 @@ def metric_fitness(
     >>> metric_fitness(X, {"must_link": [(0, 1), (2, 3)]}, 2, "cosine")
     1.0
     """
+    if segments is not None and not callable(metric) and not (isinstance(metric, str) and metric in VECTOR_METRICS):
+        named = f"metric={metric!r}" if isinstance(metric, str) else "a matrix as metric"
+        raise ParameterError(f"segments={segments!r} with {named}: only columns of X can be cut into runs.")
     model = _medoid_model(X, metric, segments, n_clusters, as_generator(random_state))
     known = Constraints.of(constraints, n_samples=model.n_rows)
     _require_pairs(known, "metric_fitness")

@@ -17,7 +17,7 @@ from scipy.stats import mannwhitneyu
 
 from clew._validation import as_generator, check_matrix
 from clew._words import counted
-from clew.audit._distances import VECTOR_METRICS, pair_distances
+from clew.audit._distances import VECTOR_METRICS, check_metric, pair_distances
 from clew.audit._models import check_n_clusters
 from clew.constraints import Constraints
 from clew.exceptions import ConstraintError, DataError, ParameterError
@@ -269,8 +269,8 @@ def propagation(X: Any, constraints: Any, *, metric: Any = "euclidean") -> Propa
         raise ParameterError(
             f"metric={metric!r} in propagation: expected one of {', '.join(VECTOR_METRICS)} or a matrix."
         )
-    n_rows = len(metric) if isinstance(metric, np.ndarray) else X.shape[0] if hasattr(X, "shape") else len(X)
-    known = Constraints.of(constraints, n_samples=n_rows)
+    X, metric = check_metric(X, metric)
+    known = Constraints.of(constraints, n_samples=X.shape[0])
     n_must, n_cannot = len(known.must_link), len(known.cannot_link)
     distances = pair_distances(X, np.concatenate([known.must_link, known.cannot_link]), metric)
     if not np.isfinite(distances).all():

@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 
 from clew import Constraints
 from clew.audit import impact
+from clew.audit._distances import VECTOR_METRICS
 from clew.audit._models import exchange
 from clew.exceptions import ConstraintError, DataError, ParameterError
 
@@ -146,6 +147,16 @@ def test_many_rows_have_a_sample_of_medoids(blobs, monkeypatch):
         (3, {"metric": "edit"}, DataError, "compares sequences"),
         (np.zeros((3, 2)), {"model": "kmeans", "metric": np.zeros((3, 3))}, ParameterError, "a ndarray with model"),
         (np.zeros((3, 2)), {"metric": lambda a, b: np.nan}, DataError, "between rows 0 and 0 is NaN"),
+        (np.zeros((3, 2)), {"metric": lambda a, b: "far"}, DataError, "metric function gives 'far' for two rows"),
+        (np.zeros((3, 2)), {"metric": lambda a, b: a - b}, DataError, "metric function gives array"),
+        (np.zeros((3, 2)), {"metric": None}, ParameterError, "metric=None: expected one of euclidean"),
+        (
+            np.array([[0.0, 2], [1, 0]]),
+            {"metric": "precomputed"},
+            DataError,
+            "rows 0 and 1 is 2 one way and 1 the other",
+        ),
+        (sparse.eye(3), {"metric": "precomputed"}, DataError, "sparse matrix"),
         (np.empty((0, 2)), {}, DataError, r"0 sample\(s\).* is required\.$"),
     ],
 )
@@ -226,3 +237,13 @@ def test_sentences_count_one_as_one(blobs):
     assert str(alone).startswith("0 of 1 constraint looks wrong for 1 cluster.")
     partial = impact(blobs, {"must_link": [(0, 20)]}, 3, max_iter=1)
     assert "still rising after 1 round." in str(partial)
+
+
+@pytest.mark.parametrize("metric", [*VECTOR_METRICS, lambda a, b: np.float32(abs(a - b).sum())])
+def test_one_row_is_its_own_medoid(metric):
+    assert impact([[1.0, 2.0]], None, 1, "kmedoids", metric=metric).labels.tolist() == [0]
+
+
+def test_distances_in_single_precision_are_symmetric(blobs):
+    distances = (cdist(blobs, blobs) * (1 + 1e-7 * np.arange(30))).astype(np.float32)
+    assert impact(distances, WRONG, 3, "kmedoids", metric="precomputed").fraction_suspect == 0.5

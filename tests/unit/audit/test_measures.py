@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -119,6 +120,8 @@ def test_segments_add_up(blobs):
     assert metric_fitness(wide, known, 3, segments=3) == metric_fitness(blobs, known, 3) == 0.5
     with pytest.raises(ParameterError, match="segments=7"):
         metric_fitness(wide, known, 3, segments=7)
+    with pytest.raises(ParameterError, match="segments=3 with a matrix as metric: only columns"):
+        metric_fitness(wide, known, 3, np.zeros((45, 45)), segments=3)
 
 
 def test_plots_of_advice(blobs, known):
@@ -142,6 +145,13 @@ def test_propagation_says_when_there_is_too_little_to_tell(blobs, known):
     assert propagation(blobs, WRONG).verdict == "unknown" and "Too few" in str(propagation(blobs, WRONG))
     noise = np.random.default_rng(1).normal(size=(45, 2))
     assert propagation(noise, known).verdict == "no"
+    square = np.abs(blobs[:, None] - blobs[None]).sum(axis=2)
+    for matrix in (square, square.tolist(), pd.DataFrame(square)):
+        assert propagation(None, known, metric=matrix) == propagation(blobs, known, metric="manhattan")
+    with pytest.raises(DataError, match="Expected 2D array"):
+        propagation(None, known)
+    with pytest.raises(DataError, match="metric function gives 'far'"):
+        propagation(blobs, known, metric=lambda a, b: "far")
     with pytest.raises(ParameterError, match="metric='edit'"):
         propagation(blobs, known, metric="edit")
     with pytest.raises(DataError, match="NaN at row 0"):  # also where there is too little to tell
@@ -152,3 +162,8 @@ def test_sentences_count_one_as_one(blobs, known):
     assert "at least 1 cluster is needed." in str(difficulty({"must_link": [(0, 1)]}))
     assert "at least 2 clusters are needed." in str(difficulty({"cannot_link": [(0, 1)]}))
     assert str(advise_n_clusters(blobs, known, [1])).startswith("1 cluster fits best: it keeps")
+
+
+def test_sequences_may_be_a_column_of_a_frame():
+    words, known = ["abc", "abd", "xyz", "xyw"], {"must_link": [(0, 1), (0, 3)]}
+    assert metric_fitness(pd.Series(words), known, 2, "edit") == metric_fitness(words, known, 2, "edit") == 0.5
