@@ -107,7 +107,13 @@ def test_advice_on_the_metric(blobs, known):
     assert {row["metric"] for row in advice.table()} == set(choices)
     assert "hardly a difference" in advice.message
     assert len(advise_metric(blobs, known, 3, n_bags=1).metrics) == 5
-    for options, message in (({"metrics": []}, "metrics is empty"), ({"n_bags": 0}, "n_bags=0")):
+    assert [row["wins"] for row in advice.table()] == [2, 2, 2]
+    for options, message in (
+        ({"metrics": []}, "metrics is empty"),
+        ({"metrics": "cosine"}, "metrics='cosine': expected several names"),
+        ({"metrics": [square]}, "Name functions and matrices in a dict"),
+        ({"n_bags": 0}, "n_bags=0"),
+    ):
         with pytest.raises(ParameterError, match=message):
             advise_metric(blobs, known, 3, **options)
     with pytest.raises(DataError, match="Metric 'small' is about 9 rows, 'own' about 45"):
@@ -136,8 +142,13 @@ def test_sets_are_ranked_by_their_sum(blobs):
     assert ranked.order.tolist() == [2, 1, 0]
     assert rank_constraint_sets(blobs, sets, 3, correct=False).order.tolist() == [0, 1, 2]
     assert ranked.table()[0] == {"rank": 1, "index": 2, "score": ranked.scores[2]}
-    with pytest.raises(ParameterError, match="give a list of sets"):
-        rank_constraint_sets(blobs, sets[0], 3)
+    for one in (sets[0], None, 3, pd.DataFrame({"id_1": [0], "id_2": [1], "answer": ["same"]})):
+        with pytest.raises(ParameterError, match="give a list of sets"):
+            rank_constraint_sets(blobs, one, 3)
+    with pytest.raises(ParameterError, match="correct='no' in rank_constraint_sets: expected True or False"):
+        rank_constraint_sets(blobs, sets, 3, correct="no")
+    with pytest.raises(ParameterError, match="random_state='seven': expected an integer"):
+        rank_constraint_sets(blobs, sets, 3, random_state="seven")
 
 
 def test_propagation_says_when_there_is_too_little_to_tell(blobs, known):
