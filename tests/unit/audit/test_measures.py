@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations, product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -178,3 +180,19 @@ def test_sentences_count_one_as_one(blobs, known):
 def test_sequences_may_be_a_column_of_a_frame():
     words, known = ["abc", "abd", "xyz", "xyw"], {"must_link": [(0, 1), (0, 3)]}
     assert metric_fitness(pd.Series(words), known, 2, "edit") == metric_fitness(words, known, 2, "edit") == 0.5
+
+
+def test_the_optimistic_score_is_the_saving_of_the_best_clusterings():
+    rng = np.random.default_rng(0)
+    every = [np.array(labels) for labels in product(range(2), repeat=7) if len(set(labels)) == 2]
+    for _ in range(8):
+        X = rng.normal(size=(7, 2)) + 3.0 * (np.arange(7) > 3)[:, None]
+        first, second = rng.permutation(list(combinations(range(7), 2)))[:2].tolist()
+        costs = [sum(((X[z == c] - X[z == c].mean(axis=0)) ** 2).sum() for c in range(2)) for z in every]
+
+        def lowest(*pairs, costs=costs):
+            return min(cost for z, cost in zip(every, costs, strict=True) if all(z[a] == z[b] for a, b in pairs))
+
+        found = optimistic(X, {"must_link": [first, second]}, 2)
+        expected = [lowest(other) - lowest(first, second) for other in (second, first)]
+        np.testing.assert_allclose(found.must_link_score, expected, atol=1e-9)
