@@ -110,8 +110,10 @@ class Impact:
 
     @property
     def total(self) -> float:
-        """Sum of the scores of all pairs: thesis 5.4.4, the score of a whole set."""
-        return float(self.must_link_score.sum() + self.cannot_link_score.sum())
+        """Sum of the scores of all pairs, repeated ones once: thesis 5.4.4, the score of a whole set."""
+        must, _ = _distinct(self.constraints.must_link, self.constraints.must_link_confidence)
+        cannot, _ = _distinct(self.constraints.cannot_link, self.constraints.cannot_link_confidence)
+        return float(self.must_link_score[must].sum() + self.cannot_link_score[cannot].sum())
 
     @property
     def fraction_suspect(self) -> float:
@@ -285,10 +287,11 @@ def impact(
               + \sum_{ML, c} \lambda^c_{ij} (\epsilon + x_i^c - x_j^c) + \gamma^c_{ij} (\epsilon + x_j^c - x_i^c)
 
     with multipliers <= 0, raised by subgradient steps until L is flat. The score of a pair is the sum of its best
-    multipliers (Eq. 5.17). A pair with confidence p < 1 may be broken at p / (1 - p) times `unit`, which bounds its
-    multipliers. A class and a must-group are a point that costs, in each cluster, what all their rows would cost there
-    beyond the best; each of their rows is tied to it (the bounds include that cost). A cannot-group is one constraint
-    on the number of its rows in each cluster. Nothing is expanded to pairs.
+    multipliers (Eq. 5.17); a repeated pair is priced once, at its highest confidence. A pair with confidence p < 1 may
+    be broken at p / (1 - p) times `unit`, which bounds its multipliers. A class and a must-group are a point that
+    costs, in each cluster, what all their rows would cost there beyond the best; each of their rows is tied to it (the
+    bounds include that cost). A cannot-group is one constraint on the number of its rows in each cluster. Nothing is
+    expanded to pairs.
 
     Time O(t (n k d + m k)) for t rounds and m pairs; memory O(n k + m k) beyond a copy of X. K-medoids keeps distances
     to all rows up to 5,700 of them, to a random sample beyond.
@@ -328,16 +331,28 @@ def check_options(tolerance: Any, max_iter: Any) -> None:
 def impact_of(model: Model, constraints: Constraints, tolerance: float = TOLERANCE, max_iter: int = MAX_ITER) -> Impact:
     """`impact` on prepared data."""
     unit = model.unit
-    named = named_statements(constraints, unit)
+    must, must_of = _distinct(constraints.must_link, constraints.must_link_confidence)
+    cannot, cannot_of = _distinct(constraints.cannot_link, constraints.cannot_link_confidence)
+    distinct = constraints._replace(
+        must_link=constraints.must_link[must],
+        must_link_confidence=constraints.must_link_confidence[must],
+        cannot_link=constraints.cannot_link[cannot],
+        cannot_link_confidence=constraints.cannot_link_confidence[cannot],
+    )
+    named = named_statements(distinct, unit)
     dual = dual_ascent(
         model.criterion(named.tied, named.anchors), model.centers, named.statements, max_iter=int(max_iter)
     )
-    scores = _scores(constraints, named, dual, model.labels)
+    of_must, of_cannot, of_labels, of_must_groups, of_cannot_groups = _scores(distinct, named, dual, model.labels)
     return Impact(
         constraints,
         model.n_clusters,
         model.name,
-        *scores,
+        of_must[must_of],
+        of_cannot[cannot_of],
+        of_labels,
+        of_must_groups,
+        of_cannot_groups,
         unit=unit,
         tolerance=float(tolerance),
         labels=model.labels,
@@ -346,6 +361,21 @@ def impact_of(model: Model, constraints: Constraints, tolerance: float = TOLERAN
         history=dual.history,
         converged=dual.converged,
     )
+
+
+def _distinct(
+    pairs: npt.NDArray[np.int64], confidence: FloatArray
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where each pair, whatever its direction, is stated most surely; and which of these every statement is about.
+
+    Repeated statements would share one price, so that what many say wrongly would look right.
+    """
+    order = np.argsort(-confidence, kind="stable")
+    ends = np.sort(pairs[order], axis=1)
+    _, first, number = np.unique(ends, axis=0, return_index=True, return_inverse=True)
+    places, number_of = np.sort(order[first]), np.empty(len(pairs), dtype=np.int64)
+    number_of[order] = np.searchsorted(places, order[first])[number.ravel()]
+    return places, number_of
 
 
 def _scores(

@@ -247,3 +247,19 @@ def test_one_row_is_its_own_medoid(metric):
 def test_distances_in_single_precision_are_symmetric(blobs):
     distances = (cdist(blobs, blobs) * (1 + 1e-7 * np.arange(30))).astype(np.float32)
     assert impact(distances, WRONG, 3, "kmedoids", metric="precomputed").fraction_suspect == 0.5
+
+
+@pytest.mark.parametrize("model", ["kmeans", "kmedoids"])
+def test_a_pair_costs_the_same_however_often_it_is_stated(blobs, model):
+    alone = impact(blobs, WRONG, 3, model)
+    known = Constraints(
+        [(0, 1), (0, 10), (10, 0), (0, 10)],
+        [(2, 20), (2, 3), (3, 2)],
+        must_link_confidence=[1.0, 0.6, 1.0, 0.9],
+        n_samples=30,
+    )
+    often = impact(blobs, known, 3, model)
+    # Charges are added up in another order, so the last digits differ.
+    np.testing.assert_allclose(often.must_link_score, alone.must_link_score[[0, 1, 1, 1]], rtol=1e-12)
+    np.testing.assert_allclose(often.cannot_link_score, alone.cannot_link_score[[1, 0, 0]], rtol=1e-12)
+    assert often.total == pytest.approx(alone.total, rel=1e-12)
