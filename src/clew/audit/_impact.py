@@ -15,7 +15,7 @@ from clew._validation import as_generator
 from clew._words import counted
 from clew.audit._models import Model, prepare
 from clew.audit._plots import bars, lines
-from clew.audit._statements import Named, named_statements
+from clew.audit._statements import Named, distinct, named_statements
 from clew.constraints import Constraints
 from clew.exceptions import ParameterError
 from clew.solvers.lagrangian import Dual, dual_ascent
@@ -111,8 +111,8 @@ class Impact:
     @property
     def total(self) -> float:
         """Sum of the scores of all pairs, repeated ones once: thesis 5.4.4, the score of a whole set."""
-        must, _ = _distinct(self.constraints.must_link, self.constraints.must_link_confidence)
-        cannot, _ = _distinct(self.constraints.cannot_link, self.constraints.cannot_link_confidence)
+        must, _ = distinct(self.constraints.must_link, self.constraints.must_link_confidence)
+        cannot, _ = distinct(self.constraints.cannot_link, self.constraints.cannot_link_confidence)
         return float(self.must_link_score[must].sum() + self.cannot_link_score[cannot].sum())
 
     @property
@@ -331,19 +331,19 @@ def check_options(tolerance: Any, max_iter: Any) -> None:
 def impact_of(model: Model, constraints: Constraints, tolerance: float = TOLERANCE, max_iter: int = MAX_ITER) -> Impact:
     """`impact` on prepared data."""
     unit = model.unit
-    must, must_of = _distinct(constraints.must_link, constraints.must_link_confidence)
-    cannot, cannot_of = _distinct(constraints.cannot_link, constraints.cannot_link_confidence)
-    distinct = constraints._replace(
+    must, must_of = distinct(constraints.must_link, constraints.must_link_confidence)
+    cannot, cannot_of = distinct(constraints.cannot_link, constraints.cannot_link_confidence)
+    once = constraints._replace(
         must_link=constraints.must_link[must],
         must_link_confidence=constraints.must_link_confidence[must],
         cannot_link=constraints.cannot_link[cannot],
         cannot_link_confidence=constraints.cannot_link_confidence[cannot],
     )
-    named = named_statements(distinct, unit)
+    named = named_statements(once, unit)
     dual = dual_ascent(
         model.criterion(named.tied, named.anchors), model.centers, named.statements, max_iter=int(max_iter)
     )
-    of_must, of_cannot, of_labels, of_must_groups, of_cannot_groups = _scores(distinct, named, dual, model.labels)
+    of_must, of_cannot, of_labels, of_must_groups, of_cannot_groups = _scores(once, named, dual, model.labels)
     return Impact(
         constraints,
         model.n_clusters,
@@ -361,21 +361,6 @@ def impact_of(model: Model, constraints: Constraints, tolerance: float = TOLERAN
         history=dual.history,
         converged=dual.converged,
     )
-
-
-def _distinct(
-    pairs: npt.NDArray[np.int64], confidence: FloatArray
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where each pair, whatever its direction, is stated most surely; and which of these every statement is about.
-
-    Repeated statements would share one price, so that what many say wrongly would look right.
-    """
-    order = np.argsort(-confidence, kind="stable")
-    ends = np.sort(pairs[order], axis=1)
-    _, first, number = np.unique(ends, axis=0, return_index=True, return_inverse=True)
-    places, number_of = np.sort(order[first]), np.empty(len(pairs), dtype=np.int64)
-    number_of[order] = np.searchsorted(places, order[first])[number.ravel()]
-    return places, number_of
 
 
 def _scores(

@@ -8,6 +8,7 @@ import pytest
 from clew import Constraints
 from clew.active import Answer
 from clew.audit import review
+from clew.audit._ensemble import _left_out
 from clew.exceptions import ConstraintError, DataError, ParameterError
 
 Y = np.repeat(np.arange(3), 15)
@@ -150,3 +151,20 @@ def test_constraints_bring_their_ids(blobs):
 
 def test_a_missing_annotator_is_nobody(blobs, answers):
     assert review(blobs, [(*answer, 1.0, float("nan")) for answer in answers], 3).error_rates == {}
+
+
+def test_no_answer_about_a_pair_is_learned_from_when_it_is_judged():
+    seen = []
+
+    def judge(known):
+        seen.append(known.copy())
+        return np.zeros(len(known))
+
+    pair_of = np.array([0, 1, 2, 0, 3, 4, 5, 0])
+    _left_out(pair_of, np.random.default_rng(0), judge)
+    assert all(len(set(known[pair_of == 0])) == 1 for known in seen) and len(seen) == 10
+
+
+def test_one_pair_answered_both_ways_is_defined(blobs):
+    found = review(blobs, [((0, 1), word) for word in ("same", "different") * 5], 3)
+    assert np.isfinite([doubt.suspicion for doubt in found.doubts]).all()
