@@ -87,6 +87,8 @@ def check_parameters(owner: Any, allowed: dict[str, Allowed]) -> None:
 
 def as_generator(random_state: Any) -> np.random.Generator:
     """The generator of random numbers that a `random_state` stands for."""
+    if not RANDOM_STATE.accepts(random_state):
+        raise ParameterError(f"random_state={random_state!r}: expected {RANDOM_STATE.what}.")
     if random_state is np.random:
         random_state = np.random.mtrand._rand
     if isinstance(random_state, np.random.RandomState):

@@ -21,12 +21,12 @@ WORDS = ("data.csv", "-c", "answers.csv", "--id", "name")
 
 
 def test_audit_lists_the_wrong_answer_first(clew, answers):
-    result = clew("audit", *WORDS, "-k", 3, "--most", 2, "--plot", "audit.png", "-o", "ranked.csv")
+    result = clew("audit", *WORDS, "-k", 3, "--most", 2, "--plot", "audit.PNG", "-o", "ranked.csv")
     assert result.exit_code == 0, result.output
     first = next(line for line in result.stdout.splitlines() if "–" in line)
     assert "b – g" in first and "same" in first
     assert "(by bob)" in result.stdout and "14 answers less suspicious" in result.stdout
-    assert (answers / "audit.png").read_bytes().startswith(b"\x89PNG")
+    assert (answers / "audit.PNG").read_bytes().startswith(b"\x89PNG")
     ranked = (answers / "ranked.csv").read_text().splitlines()
     assert ranked[0].startswith("rank,id_1,id_2,answer,suspicion,likely") and ranked[1].startswith("1,b,g,same,")
     assert len(ranked) == 17
@@ -53,7 +53,13 @@ def test_advise_tells_number_and_distance(clew, answers):
     [
         (("audit", *WORDS, "-k", 30), 2, "n_clusters=30, but X has 12 rows"),
         (("audit", *WORDS, "-k", 3, "--plot", "a.txt"), 2, "pictures are written as .png"),
-        (("advise", *WORDS, "--metrics", "euclid"), 2, "metric='euclid'"),
+        (
+            ("advise", *WORDS, "--metrics", "cosine,euclid"),
+            2,
+            "--metrics euclid: expected some of euclidean, manhattan",
+        ),
+        (("advise", *WORDS, "--metrics", "edit"), 2, "--metrics edit: expected some of"),
+        (("advise", *WORDS, "--metrics", ","), 2, "--metrics '': expected some of"),
         (("audit", "data.csv", "-c", "none.csv", "--id", "name", "-k", 3), 2, "none.csv"),
     ],
 )

@@ -75,3 +75,10 @@ def test_rounds_that_circle_end_at_the_lowest_objective(cls):
         met += bool((np.diff(history) > 1e-9).any())
         assert np.isfinite(history).all()
     assert met > 0
+
+
+@pytest.mark.parametrize("method", [CVQE, LCVQE])
+def test_one_cluster_is_the_mean_whatever_is_cannot_linked(method):
+    model = method(1, random_state=0).fit([[0.0], [1.0], [5.0]], constraints={"cannot_link": [(0, 2)]})
+    assert model.cluster_centers_.tolist() == [[2.0]]
+    assert model.objective_ == model.inertia_ == 14.0

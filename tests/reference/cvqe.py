@@ -43,6 +43,8 @@ def price_by_rows(X, pair, labels, centers):
     i, j = pair
     if labels[i] != labels[j]:
         return (squared_distance(X[i], centers[labels[j]]) + squared_distance(X[j], centers[labels[i]])) / 2
+    if len(centers) == 1:
+        return Fraction(0)
     far = farther(X, pair, labels, centers)
     return squared_distance(X[far], centers[nearest_other(X[far], labels[far], centers)])
 
@@ -111,7 +113,7 @@ def pulled_to_rows(X, pairs, labels, centers):
         if must:
             pulls[labels[i]].append((X[j], sure / 2))
             pulls[labels[j]].append((X[i], sure / 2))
-        else:
+        elif len(centers) > 1:
             far = farther(X, (i, j), labels, centers)
             pulls[nearest_other(X[far], labels[far], centers)].append((X[far], sure))
     return pulls

@@ -78,3 +78,10 @@ def test_where_there_is_no_such_likelihood_it_is_refused():
         PCKMeans("auto", init=X[:2]).fit(X)
     with pytest.raises(ParameterError, match=r"n_clusters='auto' in COPKMeans: expected an integer >= 1"):
         COPKMeans("auto").fit(X)
+
+
+@pytest.mark.parametrize("model", [PCKMeans("auto", n_init=3), MPCKMeans("auto", metric="none", n_init=3)])
+def test_weights_may_be_counts_or_shares(model, seed):
+    X, _ = blobs(np.random.default_rng(seed), 3)
+    for weight in (1e-3, 1 / len(X), 2.0):  # with shares, the logarithm of their sum would reward every cluster
+        assert model.set_params(random_state=0).fit(X, sample_weight=np.full(len(X), weight)).n_clusters_ == 3

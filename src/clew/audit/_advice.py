@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from clew._validation import as_generator
+from clew._validation import BOOLEAN, as_generator
+from clew._words import counted
 from clew.audit._distances import VECTOR_METRICS, distance_matrix
 from clew.audit._impact import impact_of
 from clew.audit._models import Model, prepare
@@ -57,6 +58,9 @@ def metric_fitness(
     >>> metric_fitness(X, {"must_link": [(0, 1), (2, 3)]}, 2, "cosine")
     1.0
     """
+    if segments is not None and not callable(metric) and not (isinstance(metric, str) and metric in VECTOR_METRICS):
+        named = f"metric={metric!r}" if isinstance(metric, str) else "a matrix as metric"
+        raise ParameterError(f"segments={segments!r} with {named}: only columns of X can be cut into runs.")
     model = _medoid_model(X, metric, segments, n_clusters, as_generator(random_state))
     known = Constraints.of(constraints, n_samples=model.n_rows)
     _require_pairs(known, "metric_fitness")
@@ -110,8 +114,11 @@ class MetricAdvice:
         return self.message
 
     def table(self) -> list[dict[str, Any]]:
-        """One dict for each metric, the fittest first: `metric`, `fitness`, `spread` and `wins`."""
-        winners = np.bincount(self.fitness.argmax(axis=0), minlength=len(self.metrics))
+        """One dict for each metric, the fittest first: `metric`, `fitness`, `spread` and `wins`.
+
+        `wins` counts the subsets on which no other metric is fitter.
+        """
+        winners = (self.fitness == self.fitness.max(axis=0)).sum(axis=1)
         rows = [
             {"metric": name, "fitness": float(row.mean()), "spread": float(row.std()), "wins": int(winners[place])}
             for place, (name, row) in enumerate(zip(self.metrics, self.fitness, strict=True))
@@ -170,7 +177,11 @@ def advise_metric(
     """
     if metrics is None:
         metrics = VECTOR_METRICS
-    named = dict(metrics) if isinstance(metrics, Mapping) else {str(name): name for name in metrics}
+    if isinstance(metrics, str) or not isinstance(metrics, Iterable):
+        raise ParameterError(f"metrics={metrics!r}: expected several names, or a dict of names to metrics.")
+    if not isinstance(metrics, Mapping) and not all(isinstance(name, str) for name in metrics):
+        raise ParameterError("metrics holds something that is no name. Name functions and matrices in a dict.")
+    named = dict(metrics) if isinstance(metrics, Mapping) else {name: name for name in metrics}
     if not named:
         raise ParameterError("metrics is empty: name at least one.")
     if isinstance(n_bags, bool) or not isinstance(n_bags, int | np.integer) or n_bags < 1:
@@ -225,7 +236,8 @@ class ClusterNumberAdvice:
         """The advice in a sentence."""
         highest = self.fitness.max()
         equals = [k for k, share in zip(self.candidates, self.fitness, strict=True) if share == highest]
-        told = f"{self.best} clusters fit best: they keep {highest:.0%} of the constraints at no cost"
+        fit, keep = ("fits", "it keeps") if self.best == 1 else ("fit", "they keep")
+        told = f"{counted(self.best, 'cluster')} {fit} best: {keep} {highest:.0%} of the constraints at no cost"
         return f"{told}; so do {', '.join(map(str, equals[1:]))}." if len(equals) > 1 else f"{told}."
 
     def __str__(self) -> str:
@@ -353,8 +365,12 @@ def rank_constraint_sets(
     >>> rank_constraint_sets(X, [{"must_link": [(0, 1)]}, {"must_link": [(2, 3)]}], 2).order
     array([1, 0])
     """
-    if isinstance(constraint_sets, Mapping | Constraints | str):
-        raise ParameterError("constraint_sets is one set of constraints: give a list of sets.")
+    if not isinstance(constraint_sets, Iterable) or isinstance(constraint_sets, Mapping | Constraints | str):
+        raise ParameterError(f"constraint_sets is a {type(constraint_sets).__name__}: give a list of sets.")
+    if hasattr(constraint_sets, "columns"):
+        raise ParameterError("constraint_sets is one frame: give a list of sets.")
+    if not BOOLEAN.accepts(correct):
+        raise ParameterError(f"correct={correct!r} in rank_constraint_sets: expected {BOOLEAN.what}.")
     prepared = prepare(X, n_clusters, model, metric, as_generator(random_state))
     sets = [Constraints.of(each, n_samples=prepared.n_rows) for each in constraint_sets]
     scores = np.array([impact_of(prepared, each).total for each in sets], dtype=np.float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ METRICS = (*VECTOR_METRICS, "edit", "precomputed")
 _SCIPY_NAMES = {"manhattan": "cityblock", "chebyshev": "chebyshev", "mahalanobis": "mahalanobis"}
 # Distances kept at most (256 MB); beyond 5,700 rows only a sample of them can be a medoid.
 MOST_DISTANCES = 32_000_000
+# Distances in single precision differ by this share of the longest in their two directions.
+_SINGLE_PRECISION = 1e-5
 
 
 def distance_matrix(
@@ -41,14 +43,10 @@ def distance_matrix(
     segments : int, optional
         Cut the columns into so many runs and add up their distances, as for time series.
     """
-    if not isinstance(metric, str) and not callable(metric):
-        X, metric = metric, "precomputed"
+    X, metric = check_metric(X, metric)
     if metric in ("precomputed", "edit"):
-        matrix = _given(X) if metric == "precomputed" else _edit(X)
+        matrix = X if metric == "precomputed" else _edit(X)
         return matrix, np.arange(len(matrix))
-    if isinstance(metric, str) and metric not in VECTOR_METRICS:
-        raise ParameterError(f"metric={metric!r}: expected one of {', '.join(METRICS)}, a function or a matrix.")
-    X = check_matrix(X)
     chosen = np.arange(X.shape[0])
     if rng is not None and X.shape[0] ** 2 > MOST_DISTANCES:
         chosen = np.sort(rng.choice(X.shape[0], size=max(1, MOST_DISTANCES // X.shape[0]), replace=False))
@@ -62,13 +60,35 @@ def distance_matrix(
     return _refuse_bad(np.sum(parts, axis=0), chosen), chosen
 
 
-def pair_distances(X: Any, pairs: IntArray, metric: Any) -> FloatArray:
-    """Distance of each pair of rows; nothing is computed for the others."""
-    if not isinstance(metric, str) and not callable(metric):
+def check_metric(X: Any, metric: Any) -> tuple[Any, Any]:
+    """Rows and their metric, checked; a matrix in the place of a metric is the distances themselves."""
+    if not isinstance(metric, str) and not callable(metric) and (hasattr(metric, "__len__") or sparse.issparse(metric)):
         X, metric = metric, "precomputed"
+    if not callable(metric) and metric not in METRICS:
+        raise ParameterError(f"metric={metric!r}: expected one of {', '.join(METRICS)}, a function or a matrix.")
     if metric == "precomputed":
-        return _given(X)[pairs[:, 0], pairs[:, 1]]
-    X = check_matrix(X)
+        return _given(X), metric
+    if metric == "edit":
+        return X, metric
+    return check_matrix(X), _numeric(metric) if callable(metric) else metric
+
+
+def _numeric(metric: Callable[[Any, Any], Any]) -> Callable[[Any, Any], float]:
+    """The same function; what it gives must be a number."""
+
+    def measured(one: Any, other: Any) -> float:
+        value = metric(one, other)
+        if isinstance(value, str) or value is None or np.ndim(value):
+            raise DataError(f"The metric function gives {value!r} for two rows: expected a number.")
+        return float(value)
+
+    return measured
+
+
+def pair_distances(X: Any, pairs: IntArray, metric: Any) -> FloatArray:
+    """Distance of each pair of rows, as `check_metric` gave them; nothing is computed for the others."""
+    if metric == "precomputed":
+        return np.asarray(X[pairs[:, 0], pairs[:, 1]])
     first, second = (X[pairs[:, side]] for side in (0, 1))
     if sparse.issparse(X):
         first, second = first.toarray(), second.toarray()
@@ -101,10 +121,14 @@ def _between(X: Any, chosen: npt.NDArray[Any], metric: Any) -> FloatArray:
 
 def _inverse_covariance(rows: FloatArray) -> FloatArray:
     """Columns that say the same twice have no inverse covariance: the pseudo-inverse leaves them out."""
+    if len(rows) == 1:  # which is 0 away from itself in any
+        return np.eye(rows.shape[1])
     return np.asarray(np.linalg.pinv(np.atleast_2d(np.cov(rows, rowvar=False)), hermitian=True))
 
 
 def _given(distances: Any) -> FloatArray:
+    if sparse.issparse(distances):
+        raise DataError("The distances are a sparse matrix, whose gaps may be 0 or unknown. Give a full one.")
     try:
         matrix = np.ascontiguousarray(distances, dtype=np.float64)
     except (TypeError, ValueError):
@@ -113,7 +137,15 @@ def _given(distances: Any) -> FloatArray:
         raise DataError(
             f"The distances have shape {matrix.shape}: expected a square matrix, a row and a column per row."
         )
-    return _refuse_bad(matrix, np.arange(len(matrix)))
+    matrix = _refuse_bad(matrix, np.arange(len(matrix)))
+    gaps = np.abs(matrix - matrix.T)
+    row, column = np.unravel_index(gaps.argmax(), gaps.shape) if gaps.size else (0, 0)
+    if gaps.size and gaps[row, column] > _SINGLE_PRECISION * matrix.max():
+        raise DataError(
+            f"The distance between rows {row} and {column} is {matrix[row, column]:g} one way and "
+            f"{matrix[column, row]:g} the other. Give a symmetric matrix: of D, perhaps (D + D.T) / 2."
+        )
+    return matrix
 
 
 def _refuse_bad(matrix: FloatArray, chosen: IntArray) -> FloatArray:
@@ -131,6 +163,8 @@ def _refuse_bad(matrix: FloatArray, chosen: IntArray) -> FloatArray:
 
 def _edit(sequences: Any) -> FloatArray:
     """Insertions, deletions, substitutions and swaps that turn one sequence into another."""
+    if hasattr(sequences, "to_list"):  # a column of a frame
+        sequences = sequences.to_list()
     if isinstance(sequences, str) or not isinstance(sequences, Sequence | np.ndarray):
         raise DataError("metric='edit' compares sequences: give a list of texts, or of lists of symbols.")
     numbers: dict[Any, int] = {}

@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import normalize
 
+from clew.audit._statements import distinct
 from clew.constraints import Constraints
 from clew.partitional import PCKMeans, SeededKMeans
 
@@ -62,11 +63,12 @@ def testimony(X: Any, pairs: IntArray, same: BoolArray, n_clusters: int, rng: np
     """Hear the witnesses about every pair, and weigh them by how well they predict the answers to other pairs."""
     rows, pairs = _named_and_more(X.shape[0], pairs, rng)
     views = _views(X[rows], n_clusters)
+    _, pair_of = distinct(pairs, np.ones(len(pairs)))
     witnesses, votes = [], []
     for view in views:
         plain = _together(view, pairs, [n_clusters] * _MEMBERS, rng)
         finer = _together(view, pairs, [factor * n_clusters for factor in _FINER], rng)
-        informed = _left_out(len(pairs), rng, _clustering_judge(view, pairs, same, n_clusters, rng))
+        informed = _left_out(pair_of, rng, _clustering_judge(view, pairs, same, n_clusters, rng))
         distances = ((view[pairs[:, 0]] - view[pairs[:, 1]]) ** 2).sum(axis=1)
         tiny = max(float(distances.max(initial=0.0)) * 1e-12, np.finfo(float).tiny)
         witnesses += [plain, finer, informed, -np.log(distances + tiny)]
@@ -75,9 +77,9 @@ def testimony(X: Any, pairs: IntArray, same: BoolArray, n_clusters: int, rng: np
     if min(same.sum(), (~same).sum()) < _LEAST:
         return Testimony(np.clip(together, 0.1, 0.9), together)
     differences = np.sqrt(np.abs(views[1][pairs[:, 0]] - views[1][pairs[:, 1]]))
-    witnesses.append(_logit(_left_out(len(pairs), rng, _model_judge(differences, same, _WEIGHT_OF_COLUMNS))))
+    witnesses.append(_logit(_left_out(pair_of, rng, _model_judge(differences, same, _WEIGHT_OF_COLUMNS))))
     judge = _model_judge(np.column_stack(witnesses), same, _WEIGHT_OF_WITNESSES)
-    return Testimony(_left_out(len(pairs), rng, judge), together)
+    return Testimony(_left_out(pair_of, rng, judge), together)
 
 
 def _named_and_more(n_rows: int, pairs: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
@@ -133,11 +135,12 @@ def _together(view: FloatArray, pairs: IntArray, sizes: list[int], rng: np.rando
 Judge = Callable[[BoolArray], FloatArray]
 
 
-def _left_out(n_pairs: int, rng: np.random.Generator, judge: Judge) -> FloatArray:
-    """Judge each pair without its answer: parts are left out in turn."""
-    verdicts = np.zeros(n_pairs)
+def _left_out(pair_of: IntArray, rng: np.random.Generator, judge: Judge) -> FloatArray:
+    """Judge each pair without any answer about it: parts are left out in turn."""
+    n_pairs = int(pair_of.max(initial=-1)) + 1
+    verdicts = np.zeros(len(pair_of))
     for _ in range(_DRAWS):
-        part_of = rng.permutation(n_pairs) % _PARTS
+        part_of = (rng.permutation(n_pairs) % _PARTS)[pair_of]
         for part in range(min(_PARTS, n_pairs)):
             left_out = part_of == part
             verdicts[left_out] += judge(~left_out)[left_out] / _DRAWS
@@ -163,7 +166,7 @@ def _model_judge(columns: FloatArray, same: BoolArray, weight: float) -> Judge:
 
     def judge(known: BoolArray) -> FloatArray:
         if same[known].all() or not same[known].any():
-            return np.full(len(same), same[known].mean())
+            return np.full(len(same), same[known].mean() if known.any() else 0.5)
         return np.asarray(LogisticRegression(C=weight).fit(even[known], same[known]).predict_proba(even)[:, 1])
 
     return judge

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from clew._validation import as_generator
+from clew._words import counted
 from clew.audit._models import Model, prepare
 from clew.audit._plots import bars, lines
-from clew.audit._statements import Named, named_statements
+from clew.audit._statements import Named, distinct, named_statements
 from clew.constraints import Constraints
 from clew.exceptions import ParameterError
 from clew.solvers.lagrangian import Dual, dual_ascent
@@ -109,8 +110,10 @@ class Impact:
 
     @property
     def total(self) -> float:
-        """Sum of the scores of all pairs: thesis 5.4.4, the score of a whole set."""
-        return float(self.must_link_score.sum() + self.cannot_link_score.sum())
+        """Sum of the scores of all pairs, repeated ones once: thesis 5.4.4, the score of a whole set."""
+        must, _ = distinct(self.constraints.must_link, self.constraints.must_link_confidence)
+        cannot, _ = distinct(self.constraints.cannot_link, self.constraints.cannot_link_confidence)
+        return float(self.must_link_score[must].sum() + self.cannot_link_score[cannot].sum())
 
     @property
     def fraction_suspect(self) -> float:
@@ -129,9 +132,12 @@ class Impact:
         """The finding in a sentence or two."""
         rows = self._statements()
         n_suspect = sum(row["suspect"] for row in rows)
-        told = f"{n_suspect} of {len(rows)} constraints look wrong for {self.n_clusters} clusters."
+        some = counted(len(rows), "constraint")
+        verb = "looks" if 1 in (n_suspect, len(rows)) else "look"
+        told = f"{n_suspect} of {some} {verb} wrong for {counted(self.n_clusters, 'cluster')}."
         if not self.converged:
-            told += f" Partial: the bound was still rising after {len(self.history)} rounds. Raise max_iter."
+            rounds = counted(len(self.history), "round")
+            told += f" Partial: the bound was still rising after {rounds}. Raise max_iter."
         return told
 
     def __str__(self) -> str:
@@ -205,7 +211,7 @@ class Impact:
             {"bound of the round": self.history[:, 0], "best so far": self.history[:, 1]},
             xlabel="round",
             ylabel="lower bound",
-            title=f"{'Flat' if self.converged else 'Still rising'} after {len(self.history)} rounds",
+            title=f"{'Flat' if self.converged else 'Still rising'} after {counted(len(self.history), 'round')}",
             ax=ax,
         )
 
@@ -281,10 +287,11 @@ def impact(
               + \sum_{ML, c} \lambda^c_{ij} (\epsilon + x_i^c - x_j^c) + \gamma^c_{ij} (\epsilon + x_j^c - x_i^c)
 
     with multipliers <= 0, raised by subgradient steps until L is flat. The score of a pair is the sum of its best
-    multipliers (Eq. 5.17). A pair with confidence p < 1 may be broken at p / (1 - p) times `unit`, which bounds its
-    multipliers. A class and a must-group are a point that costs, in each cluster, what all their rows would cost there
-    beyond the best; each of their rows is tied to it (the bounds include that cost). A cannot-group is one constraint
-    on the number of its rows in each cluster. Nothing is expanded to pairs.
+    multipliers (Eq. 5.17); a repeated pair is priced once, at its highest confidence. A pair with confidence p < 1 may
+    be broken at p / (1 - p) times `unit`, which bounds its multipliers. A class and a must-group are a point that
+    costs, in each cluster, what all their rows would cost there beyond the best; each of their rows is tied to it (the
+    bounds include that cost). A cannot-group is one constraint on the number of its rows in each cluster. Nothing is
+    expanded to pairs.
 
     Time O(t (n k d + m k)) for t rounds and m pairs; memory O(n k + m k) beyond a copy of X. K-medoids keeps distances
     to all rows up to 5,700 of them, to a random sample beyond.
@@ -324,16 +331,28 @@ def check_options(tolerance: Any, max_iter: Any) -> None:
 def impact_of(model: Model, constraints: Constraints, tolerance: float = TOLERANCE, max_iter: int = MAX_ITER) -> Impact:
     """`impact` on prepared data."""
     unit = model.unit
-    named = named_statements(constraints, unit)
+    must, must_of = distinct(constraints.must_link, constraints.must_link_confidence)
+    cannot, cannot_of = distinct(constraints.cannot_link, constraints.cannot_link_confidence)
+    once = constraints._replace(
+        must_link=constraints.must_link[must],
+        must_link_confidence=constraints.must_link_confidence[must],
+        cannot_link=constraints.cannot_link[cannot],
+        cannot_link_confidence=constraints.cannot_link_confidence[cannot],
+    )
+    named = named_statements(once, unit)
     dual = dual_ascent(
         model.criterion(named.tied, named.anchors), model.centers, named.statements, max_iter=int(max_iter)
     )
-    scores = _scores(constraints, named, dual, model.labels)
+    of_must, of_cannot, of_labels, of_must_groups, of_cannot_groups = _scores(once, named, dual, model.labels)
     return Impact(
         constraints,
         model.n_clusters,
         model.name,
-        *scores,
+        of_must[must_of],
+        of_cannot[cannot_of],
+        of_labels,
+        of_must_groups,
+        of_cannot_groups,
         unit=unit,
         tolerance=float(tolerance),
         labels=model.labels,

@@ -16,7 +16,8 @@ from scipy import sparse
 from scipy.stats import mannwhitneyu
 
 from clew._validation import as_generator, check_matrix
-from clew.audit._distances import VECTOR_METRICS, pair_distances
+from clew._words import counted
+from clew.audit._distances import VECTOR_METRICS, check_metric, pair_distances
 from clew.audit._models import check_n_clusters
 from clew.constraints import Constraints
 from clew.exceptions import ConstraintError, DataError, ParameterError
@@ -167,7 +168,8 @@ class Difficulty:
             return "The constraints contradict each other: no number of clusters would do."
         least = int(np.ceil(self.lower - 1e-6))
         value = f"{self.lower:.4g}" if self.exact else f"between {self.lower:.4g} and {self.upper:.4g}"
-        return f"The fractional chromatic number is {value}: at least {least} clusters are needed."
+        needed = counted(least, "cluster is needed", "clusters are needed")
+        return f"The fractional chromatic number is {value}: at least {needed}."
 
     def __str__(self) -> str:
         return self.message
@@ -267,8 +269,8 @@ def propagation(X: Any, constraints: Any, *, metric: Any = "euclidean") -> Propa
         raise ParameterError(
             f"metric={metric!r} in propagation: expected one of {', '.join(VECTOR_METRICS)} or a matrix."
         )
-    n_rows = len(metric) if isinstance(metric, np.ndarray) else X.shape[0] if hasattr(X, "shape") else len(X)
-    known = Constraints.of(constraints, n_samples=n_rows)
+    X, metric = check_metric(X, metric)
+    known = Constraints.of(constraints, n_samples=X.shape[0])
     n_must, n_cannot = len(known.must_link), len(known.cannot_link)
     distances = pair_distances(X, np.concatenate([known.must_link, known.cannot_link]), metric)
     if not np.isfinite(distances).all():

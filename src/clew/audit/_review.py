@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew._validation import as_generator, check_matrix
+from clew._words import counted
 from clew.audit._ensemble import testimony
 from clew.audit._impact import Impact, impact
 from clew.audit._models import check_n_clusters
@@ -91,9 +92,12 @@ class Review:
     @property
     def message(self) -> str:
         """The finding in a sentence."""
+        if not self.doubts:
+            return "There are no answers to look at: none says same or different."
         likely_wrong = sum(doubt.likely != doubt.answer for doubt in self.doubts)
+        verb = "is" if 1 in (likely_wrong, len(self)) else "are"
         return (
-            f"{likely_wrong} of {len(self)} answers are more likely wrong than right; "
+            f"{likely_wrong} of {counted(len(self), 'answer')} {verb} more likely wrong than right; "
             f"about {self.error_rate:.0%} seem to be wrong in all."
         )
 
@@ -167,7 +171,7 @@ def review(
     labels : array-like of shape (n_samples,), optional
         A clustering to take into account as one more opinion, -1 for none.
     ids : array-like of shape (n_samples,), optional
-        The user's names of the rows.
+        The user's names of the rows; those of `Constraints` unless given.
     random_state : int, Generator, RandomState or None, default=0
 
     Returns
@@ -198,6 +202,8 @@ def review(
     n_clusters = check_n_clusters(n_clusters, X.shape[0])
     rng = as_generator(random_state)
     told = _read(answers, X.shape[0])
+    if ids is None and isinstance(answers, Constraints):
+        ids = answers.ids
     known = Constraints(told.pairs[told.same], told.pairs[~told.same], n_samples=X.shape[0], ids=ids)
     priced = impact(X, known, n_clusters, random_state=rng)
     if not len(told.index):
@@ -245,7 +251,7 @@ def _read(answers: Any, n_rows: int) -> _Answers:
         raise ConstraintError(f"answers is a {type(answers).__name__}: expected a list of answers, or Constraints.")
     kept = []
     for index, given in enumerate(answers):
-        entry = dict(given) if isinstance(given, Mapping) else dict(zip(_FIELDS, given, strict=False))
+        entry = _entry(given, index)
         missing = [name for name in _FIELDS[:2] if name not in entry]
         if missing:
             raise ConstraintError(f"answers[{index}] has no {missing[0]!r}. Give pair and answer.")
@@ -259,10 +265,25 @@ def _read(answers: Any, n_rows: int) -> _Answers:
         np.array([pair for _, pair, *_ in kept], dtype=np.int64).reshape(-1, 2),
         np.array([same for *_, same, _, _ in kept], dtype=bool),
         np.array([confidence for *_, confidence, _ in kept], dtype=np.float64),
-        [entry.get("annotator") for *_, entry in kept],
+        [_annotator(entry, index) for index, *_, entry in kept],
         [entry.get("time") for *_, entry in kept],
         np.array([bool(entry.get("is_check", False)) for *_, entry in kept], dtype=bool),
     )
+
+
+def _entry(given: Any, index: int) -> dict[str, Any]:
+    if isinstance(given, Mapping):
+        return dict(given)
+    if isinstance(given, str) or not isinstance(given, Sequence) or len(given) > len(_FIELDS):
+        raise ConstraintError(f"answers[{index}] is {given!r}: expected a dict, or a tuple of {', '.join(_FIELDS)}.")
+    return dict(zip(_FIELDS, given, strict=False))
+
+
+def _annotator(entry: Mapping[str, Any], index: int) -> Any:
+    who = entry.get("annotator")
+    if not isinstance(who, Hashable):
+        raise ConstraintError(f"answers[{index}] has annotator {who!r}: expected a name.")
+    return None if isinstance(who, float) and np.isnan(who) else who  # frames write a missing name as NaN
 
 
 def _pair(given: Any, index: int, n_rows: int) -> tuple[int, int]:

@@ -124,3 +124,16 @@ def _grouped(groups: IntArray | None, n_before: int) -> tuple[IntArray, IntArray
         numbers.append(number + total)
         total += len(values)
     return np.concatenate(rows), np.concatenate(columns), np.concatenate(numbers), total
+
+
+def distinct(pairs: IntArray, confidence: FloatArray) -> tuple[IntArray, IntArray]:
+    """Where each pair, whatever its direction, is stated most surely; and which of these every statement is about.
+
+    Repeated statements would share one price, so that what many say wrongly would look right.
+    """
+    order = np.argsort(-confidence, kind="stable")
+    ends = np.sort(pairs[order], axis=1)
+    _, first, number = np.unique(ends, axis=0, return_index=True, return_inverse=True)
+    places, number_of = np.sort(order[first]), np.empty(len(pairs), dtype=np.int64)
+    number_of[order] = np.searchsorted(places, order[first])[number.ravel()]
+    return places, number_of

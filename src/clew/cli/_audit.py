@@ -22,6 +22,7 @@ from clew.audit import (
     propagation,
     review,
 )
+from clew.audit._distances import VECTOR_METRICS
 from clew.audit._plots import panels
 from clew.cli import _exits, _render
 from clew.cli._cluster import matrix
@@ -49,7 +50,7 @@ class Request:
 
 
 def _read(request: Request) -> tuple[Any, Constraints]:
-    if request.plot is not None and request.plot.suffix not in _PICTURES:
+    if request.plot is not None and request.plot.suffix.lower() not in _PICTURES:
         raise ParameterError(f"--plot {request.plot}: pictures are written as {', '.join(_PICTURES)}.")
     table = as_table(request.data, text=[request.id_column] if request.id_column else [])
     X, columns = matrix(table, request.columns, request.id_column, None, request.scale, request.random_state)
@@ -142,6 +143,11 @@ def _tell_audit(found: Review, most: int) -> None:
 
 def run_advise(request: Request, n_clusters: int | None, most_clusters: int, metrics: str) -> None:
     """Read, try numbers of clusters and distances, tell."""
+    names = [name.strip() for name in metrics.split(",") if name.strip()]
+    unknown = [name for name in names if name not in VECTOR_METRICS]
+    if unknown or not names:
+        named = unknown[0] if unknown else "''"
+        raise ParameterError(f"--metrics {named}: expected some of {', '.join(VECTOR_METRICS)}.")
     with progress(f"reading {request.data.name}", quiet=request.json):
         X, known = _read(request)
     with progress("numbers of clusters", quiet=request.json):
@@ -149,7 +155,6 @@ def run_advise(request: Request, n_clusters: int | None, most_clusters: int, met
         numbers = advise_n_clusters(X, known, range(min(2, most), most + 1), random_state=request.random_state)
     k = numbers.best if n_clusters is None else n_clusters
     with progress("distances", quiet=request.json):
-        names = [name.strip() for name in metrics.split(",") if name.strip()]
         distances = advise_metric(X, known, k, names, random_state=request.random_state)
     facts: dict[str, Any] = {
         "propagation": propagation(X, known).message,

@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from clew._words import counted as counted
+
 # Clusters listed one by one before the rest is counted.
 MOST_CLUSTERS = 12
 # Pairs named before the rest is counted.
@@ -47,11 +49,6 @@ def number(value: float) -> str:
 def seconds(value: float) -> str:
     """Give a duration."""
     return f"{value:.2f} s" if value < 100 else f"{value:.0f} s"
-
-
-def counted(n: int, one: str, many: str | None = None) -> str:
-    """Give a count with its noun: 1 row, 2 rows, 1,797 rows."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def sizes_table(names: Sequence[str], sizes: Sequence[int]) -> Table:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from clew._words import counted
 from clew.datasets._as_table import as_table
 from clew.datasets._columns import Column, understood
 from clew.datasets._images import image_vectors
@@ -269,7 +270,7 @@ def _categories(column: Column) -> tuple[NDArray[np.float64], str]:
     indicators[~there] = shares
     how = f"{len(names)} categories"
     if not there.all():
-        how += f"; {_counted(int((~there).sum()), 'missing value')} set to the mean"
+        how += f"; {counted(int((~there).sum()), 'missing value')} set to the mean"
     spread = np.sqrt(1 - (shares**2).sum())
     return (indicators - shares) / spread, how
 
@@ -282,7 +283,7 @@ def _text(column: Column, model: Any, random_state: int) -> tuple[NDArray[np.flo
     if part is None:
         return None, "left out", how
     empty = texts.count("")
-    return part, "text", how + (f"; {_counted(empty, 'empty text')}" if empty else "")
+    return part, "text", how + (f"; {counted(empty, 'empty text')}" if empty else "")
 
 
 def _add_numbers(
@@ -315,7 +316,7 @@ def _add_numbers(
         n_missing = int(missing[:, place].sum())
         if n_missing:
             median = "" if column.kind == "date" else f", {medians[place]:.6g}"
-            how += f"; {_counted(n_missing, 'missing value')} set to the median{median}"
+            how += f"; {counted(n_missing, 'missing value')} set to the median{median}"
         told[column.name] = (column.kind, how)
 
 
@@ -345,7 +346,3 @@ def _weighed(
     order = [parts[name] for name in table.columns if name in parts]
     X = order[0] if len(order) == 1 else np.hstack(order)
     return Encoded(np.ascontiguousarray(X), ids, table, columns)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -63,6 +63,12 @@ def mixing_cost(found: Solution) -> float:
     return -2 * float(masses @ np.log(masses / masses.sum()))
 
 
+def rows_seen(problem: Problem) -> float:
+    """How many rows speak for a number of clusters: what they weigh, or their count where weights are shares."""
+    weights = problem.row_weights
+    return max(float(weights.sum()), float(np.count_nonzero(weights)))
+
+
 class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedClusterer):  # type: ignore[misc]
     """Base of the k-means relatives; each supplies `_solve`, and its own constructor if it has more parameters."""
 
@@ -203,7 +209,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         if cost <= _NO_COST * problem.scale:
             return -np.inf
         spread = total * n_columns * np.log(cost / (total * n_columns))
-        return float(spread + mixing_cost(found) + n_clusters * (n_columns + 1) * np.log(total))
+        n_seen = rows_seen(problem)
+        return float((spread + mixing_cost(found)) * n_seen / total + n_clusters * (n_columns + 1) * np.log(n_seen))
 
     def _prepare(self, X: Any, weights: FloatArray) -> Problem:
         """Rows as the first round sees them."""

@@ -75,7 +75,7 @@ class LCVQE(KMeansFamily):
     the centre nearest to f other than theirs, and w the confidence; twice the objective of [2]_, so that `inertia_`
     has its usual meaning. Only given pairs are priced, each once at its highest confidence; groups and classes stand
     for all their pairs, which are written out, up to two million. At these prices a pair that shares no row
-    with another always holds: together is never dearer than apart.
+    with another always holds: together is never dearer than apart. With one cluster a broken cannot-link costs nothing.
 
     Time O(t (n k d + m k)) for t rounds and m pairs; memory O(n + k d + m + r k) beyond a copy of X, for r rows that
     pairs name.
@@ -168,9 +168,12 @@ class _PricedByRows(Policy):
 
     def _farther(self, labels: Labels) -> tuple[IntArray, IntArray, Labels]:
         """Broken cannot-links, the row of each that is farther from their centre, and its nearest other centre."""
+        distances = self._state.distances
         _, cannot = self._pairs.broken(labels)
+        if distances.shape[1] == 1:  # there is no other centre
+            cannot = cannot[:0]
         first, second = self._pairs.ends[cannot].T
-        here, distances = labels[first], self._state.distances
+        here = labels[first]
         far = np.where(distances[first, here] <= distances[second, here], second, first)
         nearest = self._state.nearest[far]
         return cannot, far, np.where(nearest[:, 0] == here, nearest[:, 1], nearest[:, 0])

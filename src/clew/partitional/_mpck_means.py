@@ -14,7 +14,7 @@ import numpy.typing as npt
 from clew._base import Capabilities
 from clew._validation import BOOLEAN, Allowed, integer, number, words
 from clew.constraints import Closure, Constraints
-from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily, mixing_cost
+from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily, mixing_cost, rows_seen
 from clew.partitional._learned_metric import MetricPolicy, MetricProblem
 from clew.partitional._lloyd import FloatArray, Problem, Solution, Units, lloyd, row_costs
 from clew.partitional._pairs import Pairs
@@ -230,7 +230,9 @@ class MPCKMeans(KMeansFamily):
         n_columns = found.problem.X.shape[1]
         each = n_columns if self.metric == "diagonal" else n_columns * (n_columns + 1) // 2
         n_numbers = n_clusters * (n_columns + 1) + found.problem.n_metrics * each
-        return found.objective + mixing_cost(found) + n_numbers * float(np.log(found.problem.row_weights.sum()))
+        n_seen = rows_seen(found.problem)
+        share = n_seen / float(found.problem.row_weights.sum())
+        return share * (found.objective + mixing_cost(found)) + n_numbers * float(np.log(n_seen))
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Distance of each row to every centre, in the metric of that centre.

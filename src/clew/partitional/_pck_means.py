@@ -101,7 +101,8 @@ class PCKMeans(KMeansFamily):
     ``n_clusters="auto"`` minimises, over k from the number of known classes up to the root of n, the Bayesian criterion
     of Gaussians of one unknown spread, prices included:
     :math:`n d \log (J / n d) - 2 \sum_h n_h \log (n_h / n) + k (d + 1) \log n`; it stops after five numbers without a
-    lower one. For cosines there is no such likelihood, and a number must be given.
+    lower one. Here n is what the rows weigh; weights that sum to less than the number of rows are taken as shares.
+    For cosines there is no such likelihood, and a number must be given.
 
     J never rises; the result is a local optimum in which no row, and no component that is together, can move to a
     cheaper cluster.

@@ -143,8 +143,9 @@ class SquaredDistances:
 
 
 def _with_anchors(costs: FloatArray, anchors: sparse.csr_array | None) -> FloatArray:
+    costs = np.ascontiguousarray(costs)  # numpy gives chosen columns of a matrix one after the other
     if anchors is None:
-        return np.ascontiguousarray(costs)
+        return costs
     whole = anchors @ costs
     return np.concatenate([costs, whole - whole.min(axis=1, keepdims=True)])
 

@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 
 from clew import Constraints
 from clew.audit import impact
+from clew.audit._distances import VECTOR_METRICS
 from clew.audit._models import exchange
 from clew.exceptions import ConstraintError, DataError, ParameterError
 
@@ -64,11 +65,12 @@ def test_a_wrong_class_is_found_among_the_right_ones(blobs):
     assert found.table()[0]["sentence"].startswith("4 is said to be of its class")
 
 
-def test_groups_are_priced_by_row(blobs):
+@pytest.mark.parametrize("model", ["kmeans", "kmedoids"])
+def test_groups_are_priced_by_row(blobs, model):
     must, cannot = np.full(30, -1), np.full(30, -1)
     must[[0, 1, 2, 3, 25]] = 7  # row 25 is of another blob
     cannot[[5, 6, 15]] = 1  # rows 5 and 6 are of one blob
-    found = impact(blobs, {"must_groups": must, "cannot_groups": cannot}, 3)
+    found = impact(blobs, {"must_groups": must, "cannot_groups": cannot}, 3, model)
     assert found.must_group_score.shape == found.cannot_group_score.shape == (30, 1)
     assert np.flatnonzero(found.must_group_score.ravel() < -found.tolerance * found.unit).tolist() == [25]
     assert np.flatnonzero(found.cannot_group_score.ravel()).tolist() == [5, 6]
@@ -145,6 +147,16 @@ def test_many_rows_have_a_sample_of_medoids(blobs, monkeypatch):
         (3, {"metric": "edit"}, DataError, "compares sequences"),
         (np.zeros((3, 2)), {"model": "kmeans", "metric": np.zeros((3, 3))}, ParameterError, "a ndarray with model"),
         (np.zeros((3, 2)), {"metric": lambda a, b: np.nan}, DataError, "between rows 0 and 0 is NaN"),
+        (np.zeros((3, 2)), {"metric": lambda a, b: "far"}, DataError, "metric function gives 'far' for two rows"),
+        (np.zeros((3, 2)), {"metric": lambda a, b: a - b}, DataError, "metric function gives array"),
+        (np.zeros((3, 2)), {"metric": None}, ParameterError, "metric=None: expected one of euclidean"),
+        (
+            np.array([[0.0, 2], [1, 0]]),
+            {"metric": "precomputed"},
+            DataError,
+            "rows 0 and 1 is 2 one way and 1 the other",
+        ),
+        (sparse.eye(3), {"metric": "precomputed"}, DataError, "sparse matrix"),
         (np.empty((0, 2)), {}, DataError, r"0 sample\(s\).* is required\.$"),
     ],
 )
@@ -216,3 +228,38 @@ def test_of_the_medoids_no_single_one_can_be_exchanged_for_a_better(seed):
     assert cost(found) <= cost(start)
     others = [[*found[:place], column, *found[place + 1 :]] for place in range(3) for column in range(9)]
     assert cost(found) == min(cost(medoids) for medoids in others)
+
+
+def test_sentences_count_one_as_one(blobs):
+    found = impact(blobs, {"must_link": [(0, 1)], "cannot_link": [(0, 2)]}, 3)
+    assert str(found) == "1 of 2 constraints looks wrong for 3 clusters."
+    alone = impact(blobs, {"must_link": [(0, 1)]}, 1, max_iter=1)
+    assert str(alone).startswith("0 of 1 constraint looks wrong for 1 cluster.")
+    partial = impact(blobs, {"must_link": [(0, 20)]}, 3, max_iter=1)
+    assert "still rising after 1 round." in str(partial)
+
+
+@pytest.mark.parametrize("metric", [*VECTOR_METRICS, lambda a, b: np.float32(abs(a - b).sum())])
+def test_one_row_is_its_own_medoid(metric):
+    assert impact([[1.0, 2.0]], None, 1, "kmedoids", metric=metric).labels.tolist() == [0]
+
+
+def test_distances_in_single_precision_are_symmetric(blobs):
+    distances = (cdist(blobs, blobs) * (1 + 1e-7 * np.arange(30))).astype(np.float32)
+    assert impact(distances, WRONG, 3, "kmedoids", metric="precomputed").fraction_suspect == 0.5
+
+
+@pytest.mark.parametrize("model", ["kmeans", "kmedoids"])
+def test_a_pair_costs_the_same_however_often_it_is_stated(blobs, model):
+    alone = impact(blobs, WRONG, 3, model)
+    known = Constraints(
+        [(0, 1), (0, 10), (10, 0), (0, 10)],
+        [(2, 20), (2, 3), (3, 2)],
+        must_link_confidence=[1.0, 0.6, 1.0, 0.9],
+        n_samples=30,
+    )
+    often = impact(blobs, known, 3, model)
+    # Charges are added up in another order, so the last digits differ.
+    np.testing.assert_allclose(often.must_link_score, alone.must_link_score[[0, 1, 1, 1]], rtol=1e-12)
+    np.testing.assert_allclose(often.cannot_link_score, alone.cannot_link_score[[1, 0, 0]], rtol=1e-12)
+    assert often.total == pytest.approx(alone.total, rel=1e-12)

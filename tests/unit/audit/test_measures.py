@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import combinations, product
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -106,7 +109,13 @@ def test_advice_on_the_metric(blobs, known):
     assert {row["metric"] for row in advice.table()} == set(choices)
     assert "hardly a difference" in advice.message
     assert len(advise_metric(blobs, known, 3, n_bags=1).metrics) == 5
-    for options, message in (({"metrics": []}, "metrics is empty"), ({"n_bags": 0}, "n_bags=0")):
+    assert [row["wins"] for row in advice.table()] == [2, 2, 2]
+    for options, message in (
+        ({"metrics": []}, "metrics is empty"),
+        ({"metrics": "cosine"}, "metrics='cosine': expected several names"),
+        ({"metrics": [square]}, "Name functions and matrices in a dict"),
+        ({"n_bags": 0}, "n_bags=0"),
+    ):
         with pytest.raises(ParameterError, match=message):
             advise_metric(blobs, known, 3, **options)
     with pytest.raises(DataError, match="Metric 'small' is about 9 rows, 'own' about 45"):
@@ -119,6 +128,8 @@ def test_segments_add_up(blobs):
     assert metric_fitness(wide, known, 3, segments=3) == metric_fitness(blobs, known, 3) == 0.5
     with pytest.raises(ParameterError, match="segments=7"):
         metric_fitness(wide, known, 3, segments=7)
+    with pytest.raises(ParameterError, match="segments=3 with a matrix as metric: only columns"):
+        metric_fitness(wide, known, 3, np.zeros((45, 45)), segments=3)
 
 
 def test_plots_of_advice(blobs, known):
@@ -133,8 +144,13 @@ def test_sets_are_ranked_by_their_sum(blobs):
     assert ranked.order.tolist() == [2, 1, 0]
     assert rank_constraint_sets(blobs, sets, 3, correct=False).order.tolist() == [0, 1, 2]
     assert ranked.table()[0] == {"rank": 1, "index": 2, "score": ranked.scores[2]}
-    with pytest.raises(ParameterError, match="give a list of sets"):
-        rank_constraint_sets(blobs, sets[0], 3)
+    for one in (sets[0], None, 3, pd.DataFrame({"id_1": [0], "id_2": [1], "answer": ["same"]})):
+        with pytest.raises(ParameterError, match="give a list of sets"):
+            rank_constraint_sets(blobs, one, 3)
+    with pytest.raises(ParameterError, match="correct='no' in rank_constraint_sets: expected True or False"):
+        rank_constraint_sets(blobs, sets, 3, correct="no")
+    with pytest.raises(ParameterError, match="random_state='seven': expected an integer"):
+        rank_constraint_sets(blobs, sets, 3, random_state="seven")
 
 
 def test_propagation_says_when_there_is_too_little_to_tell(blobs, known):
@@ -142,7 +158,41 @@ def test_propagation_says_when_there_is_too_little_to_tell(blobs, known):
     assert propagation(blobs, WRONG).verdict == "unknown" and "Too few" in str(propagation(blobs, WRONG))
     noise = np.random.default_rng(1).normal(size=(45, 2))
     assert propagation(noise, known).verdict == "no"
+    square = np.abs(blobs[:, None] - blobs[None]).sum(axis=2)
+    for matrix in (square, square.tolist(), pd.DataFrame(square)):
+        assert propagation(None, known, metric=matrix) == propagation(blobs, known, metric="manhattan")
+    with pytest.raises(DataError, match="Expected 2D array"):
+        propagation(None, known)
+    with pytest.raises(DataError, match="metric function gives 'far'"):
+        propagation(blobs, known, metric=lambda a, b: "far")
     with pytest.raises(ParameterError, match="metric='edit'"):
         propagation(blobs, known, metric="edit")
     with pytest.raises(DataError, match="NaN at row 0"):  # also where there is too little to tell
         propagation(np.full((45, 2), np.nan), WRONG)
+
+
+def test_sentences_count_one_as_one(blobs, known):
+    assert "at least 1 cluster is needed." in str(difficulty({"must_link": [(0, 1)]}))
+    assert "at least 2 clusters are needed." in str(difficulty({"cannot_link": [(0, 1)]}))
+    assert str(advise_n_clusters(blobs, known, [1])).startswith("1 cluster fits best: it keeps")
+
+
+def test_sequences_may_be_a_column_of_a_frame():
+    words, known = ["abc", "abd", "xyz", "xyw"], {"must_link": [(0, 1), (0, 3)]}
+    assert metric_fitness(pd.Series(words), known, 2, "edit") == metric_fitness(words, known, 2, "edit") == 0.5
+
+
+def test_the_optimistic_score_is_the_saving_of_the_best_clusterings():
+    rng = np.random.default_rng(0)
+    every = [np.array(labels) for labels in product(range(2), repeat=7) if len(set(labels)) == 2]
+    for _ in range(8):
+        X = rng.normal(size=(7, 2)) + 3.0 * (np.arange(7) > 3)[:, None]
+        first, second = rng.permutation(list(combinations(range(7), 2)))[:2].tolist()
+        costs = [sum(((X[z == c] - X[z == c].mean(axis=0)) ** 2).sum() for c in range(2)) for z in every]
+
+        def lowest(*pairs, costs=costs):
+            return min(cost for z, cost in zip(every, costs, strict=True) if all(z[a] == z[b] for a, b in pairs))
+
+        found = optimistic(X, {"must_link": [first, second]}, 2)
+        expected = [lowest(other) - lowest(first, second) for other in (second, first)]
+        np.testing.assert_allclose(found.must_link_score, expected, atol=1e-9)

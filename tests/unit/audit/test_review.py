@@ -8,6 +8,7 @@ import pytest
 from clew import Constraints
 from clew.active import Answer
 from clew.audit import review
+from clew.audit._ensemble import _left_out
 from clew.exceptions import ConstraintError, DataError, ParameterError
 
 Y = np.repeat(np.arange(3), 15)
@@ -116,6 +117,10 @@ def test_plot_shows_the_first(blobs, answers):
         (((0, 1), "maybe"), r"answers\[0\] says 'maybe'"),
         ({"pair": (0, 1)}, "has no 'answer'"),
         (((0, 1), "same", 2.0), "confidence 2.0"),
+        (((0, 1), "same", 1.0, ["ann"]), r"annotator \['ann'\]: expected a name"),
+        (((0, 1), "same", 1.0, "ann", "noon", True, 7), "expected a dict, or a tuple of pair, answer"),
+        (3, r"answers\[0\] is 3: expected a dict"),
+        ("id_1", r"answers\[0\] is 'id_1': expected a dict"),  # so begins a frame
     ],
 )
 def test_bad_answers_are_named(blobs, answer, message):
@@ -130,3 +135,36 @@ def test_bad_rows_and_labels(blobs, answers):
         review(blobs, answers, 46)
     with pytest.raises(ParameterError, match=r"labels has shape \(2,\)"):
         review(blobs, answers, 3, labels=[0, 1])
+
+
+def test_no_answers_is_a_result_too(blobs):
+    found = review(blobs, [((0, 1), "unsure")], 3)
+    assert len(found) == 0 and str(found).startswith("There are no answers to look at")
+    assert str(review(blobs, [((0, 1), "different")], 3)).startswith("1 of 1 answer is more likely wrong")
+
+
+def test_constraints_bring_their_ids(blobs):
+    known = Constraints([(0, 1)], n_samples=45, ids=[f"r{row}" for row in range(45)])
+    assert review(blobs, known, 3).doubts[0].rows == ("r0", "r1")
+    assert review(blobs, known, 3, ids=[f"s{row}" for row in range(45)]).doubts[0].rows == ("s0", "s1")
+
+
+def test_a_missing_annotator_is_nobody(blobs, answers):
+    assert review(blobs, [(*answer, 1.0, float("nan")) for answer in answers], 3).error_rates == {}
+
+
+def test_no_answer_about_a_pair_is_learned_from_when_it_is_judged():
+    seen = []
+
+    def judge(known):
+        seen.append(known.copy())
+        return np.zeros(len(known))
+
+    pair_of = np.array([0, 1, 2, 0, 3, 4, 5, 0])
+    _left_out(pair_of, np.random.default_rng(0), judge)
+    assert all(len(set(known[pair_of == 0])) == 1 for known in seen) and len(seen) == 10
+
+
+def test_one_pair_answered_both_ways_is_defined(blobs):
+    found = review(blobs, [((0, 1), word) for word in ("same", "different") * 5], 3)
+    assert np.isfinite([doubt.suspicion for doubt in found.doubts]).all()
