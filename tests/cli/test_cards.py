@@ -91,7 +91,7 @@ def test_many_equal_fields_are_counted_until_all_are_asked_for():
     right = left | {"field 3": "other"}
     told = card(left, right)
     assert "field 3" in told and "field 4" not in told
-    assert "19 fields are equal; V shows them" in told
+    assert "19 fields are equal; V shows all" in told
     assert "field 4" in card(left, right, full=True)
 
 

@@ -84,7 +84,7 @@ def pair_card(names: Sequence[Any], rows: Sequence[Mapping[str, Any]], console: 
             right.append(_difference(*(row.get(field) for row in rows)), "dim")
             table.add_row("≠", Text(shown(field)), left, right)
     if hidden:
-        table.caption = Text(f"{_render.counted(len(hidden), 'field')} are equal; V shows them", "dim")
+        table.caption = Text(f"{_render.counted(len(hidden), 'field is', 'fields are')} equal; V shows all", "dim")
         table.caption_justify = "left"
     return table
 
