@@ -17,7 +17,7 @@ from clew.active._explore_consolidate import half_placed
 from clew.active._view import View
 from clew.exceptions import InfeasibleConstraintsError
 from clew.graph._graph_propagation import graph_propagation, unseen
-from clew.graph._landscape import Landscape, guess_n_clusters, survey
+from clew.graph._landscape import Ground, Landscape, ground, guess_n_clusters, survey
 from clew.graph._spreading import Sources, Trust, initial_trust, joined, spread
 
 IntArray = npt.NDArray[np.int64]
@@ -98,13 +98,16 @@ class Auto:
         """As many as were told; else as many as were found, and not fewer than the graph has slow directions."""
         if view.n_clusters is not None:
             return view.n_clusters
-        guess = view.once(f"auto {self.n_neighbors} clusters", lambda: guess_n_clusters(view.X, self.n_neighbors))
-        return min(max(guess, len(view.neighbourhoods)), view.n_rows)
+        return min(max(guess_n_clusters(self._ground(view)), len(view.neighbourhoods)), view.n_rows)
+
+    def _ground(self, view: View) -> Ground:
+        key = f"auto {self.n_neighbors} {self.random_state}"
+        return view.once(key, lambda: ground(view.X, self.n_neighbors, self.random_state))
 
     def _landscape(self, view: View) -> Landscape:
         n_clusters = self._n_clusters(view)
         key = f"auto {self.n_neighbors} {self.random_state} {n_clusters}"
-        return view.once(key, lambda: survey(view.X, n_clusters, self.n_neighbors, self.random_state))
+        return view.once(key, lambda: survey(self._ground(view), n_clusters, self.random_state))
 
     def _beliefs(self, view: View, last: _Beliefs | None) -> _Beliefs:
         n_clusters = self._n_clusters(view)

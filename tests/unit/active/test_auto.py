@@ -16,7 +16,7 @@ from clew.active._auto import region_doubt
 from clew.active._doubt import doubted, error_rate, seats
 from clew.active._questions import run
 from clew.exceptions import ParameterError
-from clew.graph._landscape import survey
+from clew.graph._landscape import ground, survey
 
 
 def blobs(seed, n=40, k=3):
@@ -143,7 +143,7 @@ def test_sparse_rows_are_like_dense_ones(seed):
 
 def test_doubt_is_highest_between_the_groups():
     X = np.linspace(0, 10, 41)[:, None]
-    landscape = survey(X, 2, 4, 0)
+    landscape = survey(ground(X, 4, 0), 2, 0)
     right = np.clip(X[:, 0] / 10, 0.01, 0.99)
     assert abs(region_doubt(landscape, np.column_stack([1 - right, right])).argmax() - 20) <= 1
 
