@@ -59,8 +59,7 @@ def test_spreading_is_that_of_the_reference(case):
 def test_leaving_a_source_out_is_spreading_without_it(case):
     landscape, sources = case
     trust = initial_trust(landscape)
-    alike = landscape.likeness(trust.weights, sources.rows, sources.rows)
-    found = left_out(alike, sources, trust.noise, 3)
+    found = left_out(landscape.likeness(trust.weights, sources.rows), sources, trust.noise, 3)
     for place, row in enumerate(sources.rows.tolist()):
         rest = [np.delete(values, place).tolist() for values in sources]
         expected = reference.chances(landscape, *rest, trust, 3, [row])[0]

@@ -85,3 +85,22 @@ def test_the_number_of_clusters_is_guessed(seed):
     y = np.resize(np.arange(5), 300)
     assert guess_n_clusters(ground(rng.normal(size=(300, 5)) + 9 * np.eye(5)[y], 10, 0)) == 5
     assert guess_n_clusters(ground([[1.0]], 10, 0)) == 1
+
+
+def test_pairs_by_chance_say_which_base_partition_to_trust():
+    """Two long stripes and a round group, which all base partitions but the spectral one cut across."""
+    rng = np.random.default_rng(3)
+    stripes = [np.column_stack([rng.uniform(2.75, 7.25, 50), rng.normal(height, 0.25, 50)]) for height in (2.0, 3.8)]
+    X = np.concatenate([*stripes, rng.normal([5, 7.1], 0.5, size=(40, 2))])
+    y = np.repeat([0, 1, 2], [50, 50, 40])
+    for number in range(3):
+        known = Constraints.sample(y, 30, balance=0.5, random_state=number)
+        assert adjusted_rand_score(y, GraphPropagation(3, random_state=0).fit(X, constraints=known).labels_) == 1.0
+
+
+def test_pairs_of_even_odds_change_no_trust(seed):
+    landscape = survey(ground(np.random.default_rng(seed).normal(size=(60, 2)), 5, seed), 3, seed)
+    pairs, together = np.array([[0, 1], [2, 3], [4, 5]]), np.array([True, False, True])
+    np.testing.assert_allclose(landscape.judged(pairs, together, np.full(3, 0.5)).prior, landscape.prior)
+    judged = landscape.judged(pairs, together, np.ones(3))
+    assert judged.prior[3:].sum() == pytest.approx(landscape.prior[3:].sum())

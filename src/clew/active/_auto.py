@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from clew._validation import check_parameters, integer
 from clew.active._answers import Pair
-from clew.active._doubt import check_question, doubted, seats
+from clew.active._doubt import check_question, doubted, error_rate, seats
 from clew.active._explore_consolidate import half_placed
 from clew.active._view import View
 from clew.exceptions import InfeasibleConstraintsError
@@ -68,9 +68,8 @@ class Auto:
 
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
         """One question at a time, each from what is known, so that a fresh start asks the same."""
-        beliefs = None
         while True:
-            beliefs = self._beliefs(view, beliefs)
+            beliefs = self._beliefs(view)
             check = check_question(view, beliefs.landscape, beliefs.sources, beliefs.trust)
             if check is not None:
                 yield check  # the driver lets few of them pass
@@ -81,9 +80,11 @@ class Auto:
                 return
             yield question
 
-    def labels(self, view: View) -> IntArray:
-        """What `GraphPropagation` makes of what is known."""
+    def labels(self, view: View, keep: IntArray | None = None) -> IntArray:
+        """What `GraphPropagation` makes of what is known; `keep` are clusters to stay near to."""
         landscape = self._landscape(view)
+        if keep is not None:
+            landscape = landscape.keeping(keep)
         known = view.constraints()
         if view.neighbourhoods:
             known = doubted(known, seats(view, landscape))
@@ -105,16 +106,27 @@ class Auto:
         return view.once(key, lambda: ground(view.X, self.n_neighbors, self.random_state))
 
     def _landscape(self, view: View) -> Landscape:
-        n_clusters = self._n_clusters(view)
+        """It does not follow the groups found: nobody waits for other base partitions, and clusters stay put."""
+        n_clusters = view.n_clusters or guess_n_clusters(self._ground(view))
         key = f"auto {self.n_neighbors} {self.random_state} {n_clusters}"
         return view.once(key, lambda: survey(self._ground(view), n_clusters, self.random_state))
 
-    def _beliefs(self, view: View, last: _Beliefs | None) -> _Beliefs:
+    def _beliefs(self, view: View) -> _Beliefs:
+        """What groups say about all rows; as before while they are as they were."""
         n_clusters = self._n_clusters(view)
         landscape = self._landscape(view)
-        known = int(view.placed.sum()), view.n_contradictions, len(view.unsure)
+        groups = view.neighbourhoods
+        n_said = view.n_answers if error_rate(view) else 0  # where somebody errs, every answer counts
+        known = len(groups), sum(len(one.rows) for one in groups), n_said, len(view.unsure)
+        last: _Beliefs | None = view.latest.get("auto")
         if last is not None and last.landscape is landscape and last.known == known:
             return last
+        view.latest["auto"] = beliefs = self._fresh_beliefs(view, landscape, known, n_clusters)
+        return beliefs
+
+    def _fresh_beliefs(
+        self, view: View, landscape: Landscape, known: tuple[int, int, int, int], n_clusters: int
+    ) -> _Beliefs:
         if view.neighbourhoods:
             sources, trust, _ = seats(view, landscape)
         else:
@@ -130,7 +142,7 @@ class Auto:
 class _Beliefs:
     """Where rows belong: probabilities for the groups found, then for base clusters that wait to be looked at."""
 
-    known: tuple[int, int, int]
+    known: tuple[int, int, int, int]
     landscape: Landscape
     sources: Sources
     trust: Trust
