@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from clew._validation import check_parameters, integer
 from clew.active._answers import Pair
-from clew.active._doubt import check_question, doubted, error_rate, seats
+from clew.active._doubt import Seats, check_question, doubted, error_rate, seats
 from clew.active._explore_consolidate import half_placed
 from clew.active._view import View
 from clew.exceptions import InfeasibleConstraintsError
@@ -87,13 +87,28 @@ class Auto:
             landscape = landscape.keeping(keep)
         known = view.constraints()
         if view.neighbourhoods:
-            known = doubted(known, seats(view, landscape))
+            placed = seats(view, landscape)
+            if placed.suspects and not view.knew_before:
+                return self._seated(view, landscape, placed)
+            known = doubted(known, placed)
         n_clusters = max(self._n_clusters(view), len(view.neighbourhoods))
         while True:
             try:
                 return graph_propagation(landscape, known, np.arange(n_clusters), penalty=_PENALTY).labels
             except InfeasibleConstraintsError:  # what is known needs more clusters than were told
                 n_clusters += 1
+
+    def _seated(self, view: View, landscape: Landscape, placed: Seats) -> IntArray:
+        """Where people err: placed rows where they are thought to belong, the others where they draw them.
+
+        What follows from answers that are wrong would put many rows wrong; where rows were thought to belong after all
+        is surer than any of it.
+        """
+        waiting = unseen(landscape, placed.sources, placed.trust.partition, self._n_clusters(view))
+        n_classes = max(int(placed.sources.classes.max()) + 1, self._n_clusters(view))
+        labels = spread(landscape, joined(placed.sources, waiting), placed.trust, n_classes).argmax(axis=1)
+        labels[placed.sources.rows] = placed.sources.classes
+        return labels
 
     def _n_clusters(self, view: View) -> int:
         """As many as were told; else as many as were found, and not fewer than the graph has slow directions."""

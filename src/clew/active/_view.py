@@ -74,6 +74,8 @@ class View:
         Rows known to differ from all neighbourhoods but one, and that one, where the number of clusters is known.
     imputed : dict
         Guesses: pair of rows → (answer, confidence).
+    knew_before : bool
+        Whether rows were known to be together, or their classes, before any answer.
     latest : dict
         What strategies computed last from this view, for a fresh start in between; gone when history changes.
     placed, named, questioned : ndarrays of bools
@@ -104,6 +106,7 @@ class View:
         self.placed, self.named, self.questioned = (np.zeros(self.n_rows, dtype=bool) for _ in range(3))
         self.fit: Callable[[int | None], npt.NDArray[Any]] = lambda n_answers: np.zeros(self.n_rows, dtype=np.int64)
         self.constraints: Callable[[], Constraints] = lambda: Constraints(n_samples=self.n_rows)
+        self.knew_before = len(prior_rows) > 0
         self._store, self._deduces = store, deduces
         self._presumed: set[int] = set()
         self._members: list[int] = []
