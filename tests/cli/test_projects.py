@@ -199,7 +199,7 @@ def test_status_in_words(clew, project):
     text = " ".join(result.stdout.split())
     assert "data in data.clew" in text
     assert "answers 4: 2 same, 2 different, 0 unsure" in text
-    assert "explore-consolidate, for 3 clusters" in text
+    assert "auto, for 3 clusters" in text
     assert "cluster rows typical row" in text
     assert "0 4 a x 0 · y 0" in text
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import check_grad
 
-from clew.graph import _neighbours
-from clew.graph._landscape import survey
+from clew.graph import _directions, _neighbours
+from clew.graph._directions import leading_directions
+from clew.graph._landscape import ground, survey
 from clew.graph._neighbours import nearest, neighbour_graph
 from clew.graph._spreading import Sources, _lack_of_evidence, initial_trust, learned_trust, left_out, spread
 from tests.helpers import whole_numbers
@@ -22,7 +24,7 @@ def case(seed):
     rng = np.random.default_rng(seed)
     X = whole_numbers(rng, 30)
     rows = rng.choice(30, 9, replace=False)
-    return survey(X, 3, 5, seed), Sources(rows, np.arange(9) % 3, rng.choice([1.0, 2.0], 9))
+    return survey(ground(X, 5, seed), 3, seed), Sources(rows, np.arange(9) % 3, rng.choice([1.0, 2.0], 9))
 
 
 def test_neighbours_are_those_of_the_reference(seed):
@@ -57,8 +59,7 @@ def test_spreading_is_that_of_the_reference(case):
 def test_leaving_a_source_out_is_spreading_without_it(case):
     landscape, sources = case
     trust = initial_trust(landscape)
-    alike = landscape.likeness(trust.weights, sources.rows, sources.rows)
-    found = left_out(alike, sources, trust.noise, 3)
+    found = left_out(landscape.likeness(trust.weights, sources.rows), sources, trust.noise, 3)
     for place, row in enumerate(sources.rows.tolist()):
         rest = [np.delete(values, place).tolist() for values in sources]
         expected = reference.chances(landscape, *rest, trust, 3, [row])[0]
@@ -80,7 +81,7 @@ def test_trust_goes_to_the_partition_that_foresees_the_answers(seed):
     """Two columns split the rows in two ways; the classes follow one of them, and so does the trust."""
     rng = np.random.default_rng(seed)
     X = rng.choice([-1.0, 1.0], size=(80, 2)) * [5, 4] + rng.normal(size=(80, 2))
-    landscape = survey(X, 2, 5, 0)
+    landscape = survey(ground(X, 5, 0), 2, 0)
     by_column = np.array([X[:, 0] > 0, X[:, 1] > 0]).astype(np.int64)
     landscape = type(landscape)(
         landscape.columns, landscape.width, landscape.diffusion, landscape.walk, by_column, np.full(5, 0.2)
@@ -89,3 +90,20 @@ def test_trust_goes_to_the_partition_that_foresees_the_answers(seed):
     for column in range(2):
         sources = Sources(rows, by_column[column, rows], np.ones(20))
         assert learned_trust(landscape, sources).partition == column
+
+
+def test_directions_in_blocks_are_those_of_the_dense_solver(seed, monkeypatch):
+    """Three pieces without a bridge: the eigenvalue 1 is found as often as there are pieces."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(900, 2)) + 50 * np.repeat(np.arange(3), 300)[:, None]
+    graph = neighbour_graph(X, 10, 0)
+    half = sparse.diags_array(1 / np.sqrt(graph.sum(axis=1)))
+    graph = sparse.csr_array(half @ graph @ half)
+    values, vectors = leading_directions(graph, 20)
+    monkeypatch.setattr(_directions, "_DENSE_ROWS", 0)
+    found, in_blocks = leading_directions(graph, 20)
+    np.testing.assert_allclose(found[:3], 1, atol=1e-5)  # single precision
+    np.testing.assert_allclose(found, values, atol=1e-3)  # a few filters
+    np.testing.assert_allclose(in_blocks.T @ in_blocks, np.eye(20), atol=1e-5)
+    ours, theirs = (one / np.sqrt(1 - 0.99 * speeds) for one, speeds in ((in_blocks, found), (vectors, values)))
+    np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, atol=0.02 * (theirs @ theirs.T).max())

@@ -7,9 +7,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import make_moons
 
 from clew import Constraints, Session
 from clew.active import MinMax
+from clew.evaluation import same_partition
 from clew.exceptions import ClewError, ConstraintError, FileError, ParameterError
 from clew.session import default_strategy, strategies
 from tests.session.helpers import blobs, everything, partition, reopened, told
@@ -202,8 +204,7 @@ def test_which_questions_and_strategies_with_parameters_come_back(store_url):
 
 
 def test_strategies_by_name_and_by_instance(store_url):
-    assert default_strategy(3) == "explore-consolidate"
-    assert default_strategy(None) == "super-instances"
+    assert default_strategy() == "auto"
     assert {"min-max", "random-pairs", "cluster-pairs"} <= set(strategies())
     with Session.create(store_url, X, strategy=MinMax()) as session:
         assert session.settings["strategy"]["name"] == "min-max"
@@ -223,7 +224,7 @@ def test_many_different_in_a_row_bring_another_strategy_and_then_the_first_one(s
             notes += [told_.note] * (told_.note is not None)
         assert notes[0].startswith('20 answers in a row were "different": super-instances asks now instead')
         assert notes[1] == "Answers are mixed again: the usual strategy asks now."
-        assert session.progress().strategy == "explore-consolidate"
+        assert session.progress().strategy == "auto"
         assert [event.payload["reason"] for event in session.history() if event.kind == "setting"] == notes[:2]
         assert session.undo().kind == "answer"  # what the session chose itself is nobody's to undo
 
@@ -565,3 +566,23 @@ def test_a_kept_answer_that_contradicts_is_listed_all_the_same(tmp_path):
         waiting = session.conflicts()[0]
         session.confirm(waiting.answers[0])
         assert waiting.answers[0] in [item.answer_id for item in session.review()]
+
+
+def test_clusters_are_those_of_auto_while_another_strategy_takes_over(store_url):
+    rows, y = make_moons(200, noise=0.05, random_state=0)
+    with Session.create(store_url, rows, n_clusters=2) as session:
+        for _ in range(12):
+            question = session.ask()
+            session.tell(question, "same" if y[question.left] == y[question.right] else "different")
+        before = session.labels()
+        assert same_partition(list(before.values()), y)
+        session.set(strategy={"name": "ability-to-separate", "parameters": {}, "automatic": True})
+        assert session.fit() == before
+
+
+def test_rows_of_one_direction_are_alike_by_cosine(store_url):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    rows = np.array([[1.0, 0.2], [0.2, 1.0]])[y] * rng.uniform(0.1, 50, size=(60, 1))
+    with Session.create(store_url, rows, n_clusters=2, metric="cosine") as session:
+        assert same_partition(list(session.labels().values()), y)

@@ -10,7 +10,8 @@ from sklearn.metrics import adjusted_rand_score
 from clew import Constraints, GraphPropagation
 from clew.evaluation import same_partition
 from clew.exceptions import InfeasibleConstraintsError
-from clew.graph._landscape import guess_n_clusters, survey
+from clew.graph import _directions, _landscape
+from clew.graph._landscape import ground, guess_n_clusters, survey
 
 
 def test_one_row_of_each_moon_is_enough():
@@ -68,14 +69,12 @@ def test_more_that_differ_than_clusters_are_named():
 
 
 def test_large_data_are_surveyed_by_samples(monkeypatch, seed):
-    from clew.graph import _landscape
-
     monkeypatch.setattr(_landscape, "_SAMPLE", 100)
-    monkeypatch.setattr(_landscape, "_DENSE_ROWS", 50)
+    monkeypatch.setattr(_directions, "_DENSE_ROWS", 50)
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=600)
     X = rng.normal(size=(600, 3)) + 8 * np.eye(3)[y]
-    landscape = survey(X, 3, 10, seed)
+    landscape = survey(ground(X, 10, seed), 3, seed)
     assert landscape.partitions.shape == (5, 600)
     assert all(adjusted_rand_score(y, one) > 0.9 for one in landscape.partitions)
     assert [y[row] for row in landscape.prototypes(0)] == [y[landscape.partitions[0] == one][0] for one in range(3)]
@@ -84,5 +83,24 @@ def test_large_data_are_surveyed_by_samples(monkeypatch, seed):
 def test_the_number_of_clusters_is_guessed(seed):
     rng = np.random.default_rng(seed)
     y = np.resize(np.arange(5), 300)
-    assert guess_n_clusters(rng.normal(size=(300, 5)) + 9 * np.eye(5)[y], 10) == 5
-    assert guess_n_clusters([[1.0]], 10) == 1
+    assert guess_n_clusters(ground(rng.normal(size=(300, 5)) + 9 * np.eye(5)[y], 10, 0)) == 5
+    assert guess_n_clusters(ground([[1.0]], 10, 0)) == 1
+
+
+def test_pairs_by_chance_say_which_base_partition_to_trust():
+    """Two long stripes and a round group, which all base partitions but the spectral one cut across."""
+    rng = np.random.default_rng(3)
+    stripes = [np.column_stack([rng.uniform(2.75, 7.25, 50), rng.normal(height, 0.25, 50)]) for height in (2.0, 3.8)]
+    X = np.concatenate([*stripes, rng.normal([5, 7.1], 0.5, size=(40, 2))])
+    y = np.repeat([0, 1, 2], [50, 50, 40])
+    for number in range(3):
+        known = Constraints.sample(y, 30, balance=0.5, random_state=number)
+        assert adjusted_rand_score(y, GraphPropagation(3, random_state=0).fit(X, constraints=known).labels_) == 1.0
+
+
+def test_pairs_of_even_odds_change_no_trust(seed):
+    landscape = survey(ground(np.random.default_rng(seed).normal(size=(60, 2)), 5, seed), 3, seed)
+    pairs, together = np.array([[0, 1], [2, 3], [4, 5]]), np.array([True, False, True])
+    np.testing.assert_allclose(landscape.judged(pairs, together, np.full(3, 0.5)).prior, landscape.prior)
+    judged = landscape.judged(pairs, together, np.ones(3))
+    assert judged.prior[3:].sum() == pytest.approx(landscape.prior[3:].sum())

@@ -89,8 +89,8 @@ def test_a_batch_for_a_page_that_shows_ahead(client):
 
 
 def test_questions_of_a_client_that_was_lost_come_back_when_nothing_else_is_left(client):
-    first = ask(client, annotator="ann", n=50) + ask(client, annotator="ann", n=50)
-    assert len(first) == 66  # all pairs of twelve rows
+    first = ask(client, annotator="ann", n=50)
+    assert len(first) == 11  # the first of twelve rows against each of the others
     assert ask(client, annotator="bob") is None
     again = ask(client, annotator="ann")
     assert again["id"] == first[0]["id"]

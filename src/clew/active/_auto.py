@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from clew._validation import check_parameters, integer
 from clew.active._answers import Pair
-from clew.active._doubt import check_question, doubted, seats
+from clew.active._doubt import Seats, check_question, doubted, error_rate, seats
 from clew.active._explore_consolidate import half_placed
 from clew.active._view import View
 from clew.exceptions import InfeasibleConstraintsError
 from clew.graph._graph_propagation import graph_propagation, unseen
-from clew.graph._landscape import Landscape, guess_n_clusters, survey
+from clew.graph._landscape import Ground, Landscape, ground, guess_n_clusters, survey
 from clew.graph._spreading import Sources, Trust, initial_trust, joined, spread
 
 IntArray = npt.NDArray[np.int64]
@@ -68,9 +68,8 @@ class Auto:
 
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
         """One question at a time, each from what is known, so that a fresh start asks the same."""
-        beliefs = None
         while True:
-            beliefs = self._beliefs(view, beliefs)
+            beliefs = self._beliefs(view)
             check = check_question(view, beliefs.landscape, beliefs.sources, beliefs.trust)
             if check is not None:
                 yield check  # the driver lets few of them pass
@@ -81,12 +80,17 @@ class Auto:
                 return
             yield question
 
-    def labels(self, view: View) -> IntArray:
-        """What `GraphPropagation` makes of what is known."""
+    def labels(self, view: View, keep: IntArray | None = None) -> IntArray:
+        """What `GraphPropagation` makes of what is known; `keep` are clusters to stay near to."""
         landscape = self._landscape(view)
+        if keep is not None:
+            landscape = landscape.keeping(keep)
         known = view.constraints()
         if view.neighbourhoods:
-            known = doubted(known, seats(view, landscape))
+            placed = seats(view, landscape)
+            if placed.suspects and not view.knew_before:
+                return self._seated(view, landscape, placed)
+            known = doubted(known, placed)
         n_clusters = max(self._n_clusters(view), len(view.neighbourhoods))
         while True:
             try:
@@ -94,24 +98,50 @@ class Auto:
             except InfeasibleConstraintsError:  # what is known needs more clusters than were told
                 n_clusters += 1
 
+    def _seated(self, view: View, landscape: Landscape, placed: Seats) -> IntArray:
+        """Where people err: placed rows where they are thought to belong, the others where they draw them.
+
+        What follows from answers that are wrong would put many rows wrong; where rows were thought to belong after all
+        is surer than any of it.
+        """
+        waiting = unseen(landscape, placed.sources, placed.trust.partition, self._n_clusters(view))
+        n_classes = max(int(placed.sources.classes.max()) + 1, self._n_clusters(view))
+        labels = spread(landscape, joined(placed.sources, waiting), placed.trust, n_classes).argmax(axis=1)
+        labels[placed.sources.rows] = placed.sources.classes
+        return labels
+
     def _n_clusters(self, view: View) -> int:
         """As many as were told; else as many as were found, and not fewer than the graph has slow directions."""
         if view.n_clusters is not None:
             return view.n_clusters
-        guess = view.once(f"auto {self.n_neighbors} clusters", lambda: guess_n_clusters(view.X, self.n_neighbors))
-        return min(max(guess, len(view.neighbourhoods)), view.n_rows)
+        return min(max(guess_n_clusters(self._ground(view)), len(view.neighbourhoods)), view.n_rows)
+
+    def _ground(self, view: View) -> Ground:
+        key = f"auto {self.n_neighbors} {self.random_state}"
+        return view.once(key, lambda: ground(view.X, self.n_neighbors, self.random_state))
 
     def _landscape(self, view: View) -> Landscape:
-        n_clusters = self._n_clusters(view)
+        """It does not follow the groups found: nobody waits for other base partitions, and clusters stay put."""
+        n_clusters = view.n_clusters or guess_n_clusters(self._ground(view))
         key = f"auto {self.n_neighbors} {self.random_state} {n_clusters}"
-        return view.once(key, lambda: survey(view.X, n_clusters, self.n_neighbors, self.random_state))
+        return view.once(key, lambda: survey(self._ground(view), n_clusters, self.random_state))
 
-    def _beliefs(self, view: View, last: _Beliefs | None) -> _Beliefs:
+    def _beliefs(self, view: View) -> _Beliefs:
+        """What groups say about all rows; as before while they are as they were."""
         n_clusters = self._n_clusters(view)
         landscape = self._landscape(view)
-        known = int(view.placed.sum()), view.n_contradictions, len(view.unsure)
+        groups = view.neighbourhoods
+        n_said = view.n_answers if error_rate(view) else 0  # where somebody errs, every answer counts
+        known = len(groups), sum(len(one.rows) for one in groups), n_said, len(view.unsure)
+        last: _Beliefs | None = view.latest.get("auto")
         if last is not None and last.landscape is landscape and last.known == known:
             return last
+        view.latest["auto"] = beliefs = self._fresh_beliefs(view, landscape, known, n_clusters)
+        return beliefs
+
+    def _fresh_beliefs(
+        self, view: View, landscape: Landscape, known: tuple[int, int, int, int], n_clusters: int
+    ) -> _Beliefs:
         if view.neighbourhoods:
             sources, trust, _ = seats(view, landscape)
         else:
@@ -127,7 +157,7 @@ class Auto:
 class _Beliefs:
     """Where rows belong: probabilities for the groups found, then for base clusters that wait to be looked at."""
 
-    known: tuple[int, int, int]
+    known: tuple[int, int, int, int]
     landscape: Landscape
     sources: Sources
     trust: Trust

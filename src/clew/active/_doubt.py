@@ -26,12 +26,14 @@ FloatArray = npt.NDArray[np.float64]
 _BEFORE, _ANSWERS_BEFORE, _MOST_ERRORS = 1.0, 10.0, 0.25
 # Rounds in which rows and their answers pull at each other.
 _ROUNDS = 4
+# Beyond so many placed rows the search has fewer starts.
+_FEW_SEATED = 250
 # Share of rows that are unlike all rows around them, whatever these say.
 _ODD = 0.1
 # Confidence in an answer that is disbelieved.
 _DOUBTED = 0.5
-# Rows that are known beforehand and help: more teach nothing new.
-_MOST_PRIOR = 500
+# Placed rows that are looked at beside those that stand for groups: more teach little.
+_MOST_SEATED = 400
 # A source of which so little is certain weighs no less.
 _LEAST_SURE = 0.1
 # The chance of a row's own group, without the row, below which its answer is worth a check.
@@ -67,20 +69,22 @@ def seats(view: View, landscape: Landscape) -> Seats:
 
 
 def _placed(view: View) -> Sources:
-    """Rows of the groups; of groups known beforehand as many as help, and all that answers name."""
+    """Rows that stand for the groups, then as many as help of those that answers name, then of the others."""
     groups = [one.rows for one in view.neighbourhoods]
     rows = np.concatenate(groups)
     classes = np.repeat(np.arange(len(groups)), [len(one) for one in groups])
-    named = np.isin(rows, [row for pair, _ in view.said for row in pair.key])
-    others = Sources(rows[~named], classes[~named], np.ones(int((~named).sum()))).thinned(_MOST_PRIOR)
-    return joined(Sources(rows[named], classes[named], np.ones(int(named.sum()))), others)
+    stands = np.isin(rows, [one.member for one in view.neighbourhoods])
+    named = view.named[rows] & ~stands
+    found = [Sources(rows[some], classes[some], np.ones(int(some.sum()))) for some in (stands, named, ~stands & ~named)]
+    taught = found[1].thinned(_MOST_SEATED)
+    return joined(joined(found[0], taught), found[2].thinned(_MOST_SEATED - len(taught.rows)))
 
 
 def _second_thoughts(view: View, landscape: Landscape, sources: Sources, trust: Trust, price: float) -> Seats:
     """Answers pull placed rows together and apart at a price; the rows around each say the rest.
 
     The search starts from the groups and from each base partition, since a wrong answer early on can give one cluster
-    two groups; what explains rows and answers best is kept.
+    two groups; what explains rows and answers best is kept. Once much is known, only the most trusted one matters.
     """
     place_of = {row: place for place, row in enumerate(sources.rows.tolist())}
     pairs = [
@@ -92,9 +96,11 @@ def _second_thoughts(view: View, landscape: Landscape, sources: Sources, trust: 
     pull = sparse.csr_array((price * sign, (one, two)), shape=(len(place_of), len(place_of)))
     pull = pull + pull.T
     named = np.unique(np.concatenate([one, two]))
-    starts = [sources.classes, *(labels[sources.rows] for labels in landscape.partitions)]
+    few = len(sources.rows) <= _FEW_SEATED
+    partitions = landscape.partitions if few else landscape.partitions[[trust.partition]]
+    starts = [sources.classes, *(labels[sources.rows] for labels in partitions)]
     n_classes = 1 + max(int(start.max()) for start in starts)
-    alike = landscape.likeness(trust.weights, sources.rows, sources.rows)
+    alike = landscape.likeness(trust.weights, sources.rows)
     pull = pull[named][:, named]
     best, best_score = sources, -np.inf
     for start in starts:
@@ -120,7 +126,7 @@ def check_question(view: View, landscape: Landscape, sources: Sources, trust: Tr
     said = view.said
     checked = {row for pair, _ in said if pair.check for row in pair.key}
     named = {row for pair, _ in said for row in pair.key} - checked
-    alike = landscape.likeness(trust.weights, sources.rows, sources.rows)
+    alike = landscape.likeness(trust.weights, sources.rows)
     chances = left_out(alike, sources, trust.noise, int(sources.classes.max()) + 1)
     own = chances[np.arange(len(sources.rows)), sources.classes]
     for place in np.argsort(own, kind="stable").tolist():

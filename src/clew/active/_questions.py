@@ -15,8 +15,9 @@ from sklearn.base import clone
 from clew._base import ConstrainedClusterer
 from clew._validation import as_generator, check_matrix
 from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair, Stated, Which
+from clew.active._auto import Auto
 from clew.active._knowledge import Knowledge
-from clew.active._view import View
+from clew.active._view import Store, View
 from clew.constraints import Conflict, Constraints
 from clew.exceptions import ConstraintError, ParameterError
 from clew.partitional import PCKMeans
@@ -84,12 +85,13 @@ class Questions:
     Parameters
     ----------
     X : array-like or CSR matrix of shape (n_samples, n_features)
-    strategy : Strategy
-        What to ask next, for example ``ExploreConsolidate()``.
+    strategy : Strategy, optional
+        What to ask next; `Auto` unless given.
     n_clusters : int, optional
         Number of clusters, where it is known.
     clusterer : estimator, optional
-        Makes `labels` from what is known; `PCKMeans` unless given.
+        Makes `labels` from what is known; unless given, the strategy where it makes clusters (`Auto` does), else
+        `PCKMeans`.
     constraints : optional
         What is known beforehand, in any form `Constraints.of` takes; nothing it implies is asked.
     random_state : int, Generator, RandomState or None
@@ -100,19 +102,19 @@ class Questions:
 
     Examples
     --------
-    >>> from clew.active import ExploreConsolidate, Oracle, Questions
-    >>> questions = Questions([[0.0], [0.1], [5.0], [5.1]], ExploreConsolidate(), n_clusters=2, random_state=0)
+    >>> from clew.active import Oracle, Questions
+    >>> questions = Questions([[0.0], [0.1], [5.0], [5.1]], n_clusters=2, random_state=0)
     >>> oracle = Oracle([0, 0, 1, 1])
     >>> while (pair := questions.ask()) is not None:
     ...     _ = questions.tell(pair, oracle(pair))
     >>> questions.labels()
-    array([0, 0, 1, 1], dtype=int32)
+    array([0, 0, 1, 1])
     """
 
     def __init__(
         self,
         X: Any,
-        strategy: Strategy,
+        strategy: Strategy | None = None,
         n_clusters: int | None = None,
         clusterer: ConstrainedClusterer | None = None,
         constraints: Any = None,
@@ -120,8 +122,9 @@ class Questions:
         *,
         trust_n_clusters: bool = True,
     ) -> None:
+        strategy = Auto() if strategy is None else strategy
         if not callable(strategy):
-            raise ParameterError(f"strategy={strategy!r}: expected a query strategy such as ExploreConsolidate().")
+            raise ParameterError(f"strategy={strategy!r}: expected a query strategy such as Auto().")
         if n_clusters is not None and (not isinstance(n_clusters, int | np.integer) or n_clusters < 1):
             raise ParameterError(f"n_clusters={n_clusters!r}: expected an integer >= 1, or None where it is unknown.")
         self.X = check_matrix(X)
@@ -133,7 +136,7 @@ class Questions:
         self.prior = Constraints.of(constraints, n_samples=n_rows)
         self.prior.require_consistent()
         self._seed = _seed_of(random_state)
-        self._store: dict[str, Any] = {}
+        self._store = Store()
         self._log: list[Answered] = []
         self._pending: dict[Any, Question] = {}
         self._ahead: tuple[Question | None] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,21 @@ class Neighbourhood:
     center: FloatArray
 
 
+class Store:
+    """What was computed from the data alone, for all who ask about them: threads that want the same wait for it."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Any] = {}
+        self._lock = RLock()
+
+    def once(self, key: str, make: Callable[[], Any]) -> Any:
+        """What was found under this key; `make` finds it the first time."""
+        with self._lock:
+            if key not in self._found:
+                self._found[key] = make()
+            return self._found[key]
+
+
 class View:
     """The state a strategy works on; rebuilt from the log whenever history changes.
 
@@ -58,6 +74,10 @@ class View:
         Rows known to differ from all neighbourhoods but one, and that one, where the number of clusters is known.
     imputed : dict
         Guesses: pair of rows → (answer, confidence).
+    knew_before : bool
+        Whether rows were known to be together, or their classes, before any answer.
+    latest : dict
+        What strategies computed last from this view, for a fresh start in between; gone when history changes.
     placed, named, questioned : ndarrays of bools
         Which rows are in a neighbourhood; which ones an answer other than "unsure" was about; which ones were asked
         about, whatever the answer.
@@ -69,7 +89,7 @@ class View:
         n_clusters: int | None,
         knowledge: Knowledge,
         prior_rows: IntArray,
-        store: dict[str, Any],
+        store: Store,
         *,
         deduces: bool = True,
     ) -> None:
@@ -82,9 +102,11 @@ class View:
         self.pending: set[tuple[int, int]] = set()
         self.deduced: list[tuple[int, int]] = []
         self.imputed: dict[tuple[int, int], tuple[Answer, float]] = {}
+        self.latest: dict[str, Any] = {}
         self.placed, self.named, self.questioned = (np.zeros(self.n_rows, dtype=bool) for _ in range(3))
         self.fit: Callable[[int | None], npt.NDArray[Any]] = lambda n_answers: np.zeros(self.n_rows, dtype=np.int64)
         self.constraints: Callable[[], Constraints] = lambda: Constraints(n_samples=self.n_rows)
+        self.knew_before = len(prior_rows) > 0
         self._store, self._deduces = store, deduces
         self._presumed: set[int] = set()
         self._members: list[int] = []
@@ -110,9 +132,7 @@ class View:
 
     def once(self, key: str, make: Callable[[], Any]) -> Any:
         """What `make` returns, computed once for this data and kept over restarts: for what answers do not change."""
-        if key not in self._store:
-            self._store[key] = make()
-        return self._store[key]
+        return self._store.once(key, make)
 
     # -- answers ---------------------------------------------------------------------------------------------------
 

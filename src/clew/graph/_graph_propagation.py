@@ -18,7 +18,7 @@ from clew._validation import RANDOM_STATE, Allowed, check_rows, integer, number
 from clew.constraints import Closure, Constraints
 from clew.constraints._feasibility import proof_sentence, unknown_sentence
 from clew.exceptions import InfeasibleConstraintsError, WorkLimitError
-from clew.graph._landscape import Landscape, survey
+from clew.graph._landscape import Landscape, ground, survey
 from clew.graph._spreading import Sources, initial_trust, joined, learned_trust, spread
 from clew.partitional._seeding import cluster_labels
 from clew.solvers.coloring import WORK_LIMIT, color
@@ -79,9 +79,10 @@ class GraphPropagation(ConstrainedClusterer):
 
     where :math:`\lambda` and :math:`\sigma^2` maximise the evidence under a log-normal prior. The kernel of the graph
     is :math:`(I - 0.99 S)^{-1}`, S the normalised graph, by its 100 leading directions (50 beyond 5,000 rows), rows
-    brought to norm 1. A cluster nobody knows anything about is stood for by the prototype of a base cluster without a
-    source. Time O(n m (d + 100)) for m ≤ 1,000 sources, beside the neighbour search, the eigenvectors and the base
-    partitions; memory O(n (d + 100)). Beyond 20,000 rows neighbours are searched in nearby cells only, beyond 4,000
+    brought to norm 1. Base partitions are trusted beforehand as they agree with each other and foresee the given pairs.
+    A cluster nobody knows anything about is stood for by the prototype of a base cluster without a
+    source. Time O(n m (d + 100)) for m ≤ 600 sources, beside the neighbour search, the eigenvectors and the base
+    partitions; memory O(n (d + 100)). Beyond 20,000 rows neighbours are searched in nearby cells only, beyond 2,000
     rows base partitions are learnt from a sample.
 
     References
@@ -131,7 +132,9 @@ class GraphPropagation(ConstrainedClusterer):
 
     def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         clusters = cluster_labels(constraints.at_least(1.0).closure(), self.n_clusters)
-        landscape = survey(X, self.n_clusters, self.n_neighbors, int(rng.integers(2**31)))
+        seed = int(rng.integers(2**31))
+        landscape = survey(ground(X, self.n_neighbors, seed), self.n_clusters, seed)
+        landscape = landscape.judged(*_stated_pairs(constraints))
         found = graph_propagation(landscape, constraints, clusters, penalty=self.penalty, work_limit=self.work_limit)
         self.probabilities_, self.trust_ = found.probabilities, found.trust
         self.cluster_labels_ = clusters
@@ -196,6 +199,16 @@ def graph_propagation(
     of_component[blocks] = found
     decided = of_component[closed.component_of]
     return Spread(np.where(decided >= 0, decided, labels), chances, trust.weights)
+
+
+def _stated_pairs(constraints: Constraints) -> tuple[IntArray, npt.NDArray[np.bool_], FloatArray]:
+    """Pairs, which of them are together, and with what confidence."""
+    n_together, n_apart = len(constraints.must_link), len(constraints.cannot_link)
+    return (
+        np.concatenate([constraints.must_link, constraints.cannot_link]),
+        np.repeat([True, False], [n_together, n_apart]),
+        np.concatenate([constraints.must_link_confidence, constraints.cannot_link_confidence]),
+    )
 
 
 def anchors(closed: Closure, clusters: IntArray) -> IntArray:

@@ -7,18 +7,19 @@ The ways: diffusion over the graph of neighbours (Kondor and Lafferty 2002, `kon
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.sparse.linalg import eigsh
+from scipy.special import betaln
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.decomposition import TruncatedSVD
 from sklearn.mixture import GaussianMixture
 
 from clew.evaluation import adjusted_rand_score
+from clew.graph._directions import leading_directions
 from clew.graph._neighbours import neighbour_graph
 from clew.partitional import SeededKMeans
 
@@ -31,18 +32,26 @@ _SPREAD = 0.99
 _N_DIRECTIONS = 100
 # They cost most of the wait for large data: half of them do beyond this many rows.
 _MANY_ROWS = 5_000
-# Up to this many rows, all directions are computed at once.
-_DENSE_ROWS = 1_000
 # Base partitions of more rows are learnt from a sample; the other rows follow.
-_SAMPLE = 4_000
+_SAMPLE = 2_000
 # Sparse rows with more columns than this are brought down to so many.
 _SPARSE_COLUMNS = 100
 # A direction is slow when a step keeps more than this of it; no guess of the number of clusters is above the second.
 _SLOW, _MOST_GUESSED = 0.95, 12
+# A gap stands out where a step keeps so many times less of the next direction, losses below the second left aside.
+_CLEAR_GAP, _SLIGHT = 4.0, 0.01
 # Variance that mixtures add to every column, in units of the mean variance.
 _RIDGE = 1e-3
+# Steps of a mixture: a rough one is as good a guess as a settled one.
+_MOST_STEPS = 20
+# Nearness is computed for this many pairs at a time.
+_BLOCK = 1_000_000
 # Weights of the three smooth ways and of all partitions together, before any answer.
 _PRIOR = (0.4, 0.15, 0.2, 1.0)
+# Share of the evidence of pairs that counts.
+_PAIRS = 0.5
+# The weight of clusters that people have made theirs.
+_KEPT = 3.0
 # A partition that agrees with the others by ARI r is trusted exp(_PEERS r) times as much as one that does not at all.
 _PEERS = 2.0
 # Width of the distance's bell, in median squared distances.
@@ -87,19 +96,55 @@ class Landscape:
         alike += [(one[rows][:, None] == one[rows]).astype(np.float64) for one in self.partitions]
         return np.array(alike)
 
-    def likeness(self, weights: FloatArray, chosen: slice | IntArray, rows: IntArray) -> FloatArray:
-        """Weighted sum of all ways between a block of rows and some rows."""
-        alike = self.diffusion[chosen] @ (weights[0] * self.diffusion[rows].T)
-        alike += weights[1] * self._nearness(self.columns[chosen], rows)
-        alike += self.columns[chosen] @ (weights[2] * self.columns[rows].T)
+    def likeness(self, weights: FloatArray, rows: IntArray) -> FloatArray:
+        """How alike some rows are: the weighted sum of all ways."""
+        return np.tensordot(weights, self.ways(rows), 1)
+
+    def drawn(self, weights: FloatArray, rows: IntArray, amounts: FloatArray) -> FloatArray:
+        """How much every row is drawn by amounts at some rows, as it is like them; shape (n_rows, n_amounts).
+
+        All ways but nearness are products of few features, so that amounts are summed up before any other row is met.
+        """
+        found = self.diffusion @ (weights[0] * (self.diffusion[rows].T @ amounts))
+        found += self.columns @ (weights[2] * (self.columns[rows].T @ amounts))
         for weight, one in zip(weights[3:], self.partitions, strict=True):
-            alike += weight * (one[chosen][:, None] == one[rows])
-        return alike
+            total = np.zeros((int(one.max()) + 1, amounts.shape[1]))
+            np.add.at(total, one[rows], weight * amounts)
+            found += total[one]
+        step = max(_BLOCK // max(len(rows), 1), 1)
+        for begin in range(0, self.n_rows, step):
+            block = slice(begin, begin + step)
+            found[block] += self._nearness(self.columns[block], rows) @ (weights[1] * amounts)
+        return found
 
     def _nearness(self, block: FloatArray, rows: IntArray) -> FloatArray:
         points = self.columns[rows]
         squares = np.einsum("ij,ij->i", block, block)[:, None] + np.einsum("ij,ij->i", points, points)
         return np.exp(np.minimum(2 * (block @ points.T) - squares, 0) / self.width)
+
+    def keeping(self, labels: IntArray) -> Landscape:
+        """With one more partition, which is trusted more than all others together before any answer."""
+        partition = np.unique(labels, return_inverse=True)[1]
+        prior = np.concatenate([self.prior[:3], [_KEPT], self.prior[3:]])
+        return replace(self, partitions=np.concatenate([partition[None], self.partitions]), prior=prior)
+
+    def judged(self, pairs: IntArray, together: npt.NDArray[np.bool_], confidence: FloatArray) -> Landscape:
+        """With trust in base partitions by how well they foresee pairs of rows known to be together or not.
+
+        The evidence of a partition is that of its answers "together" and "apart", each right with a frequency that is
+        unknown but rather high; a share of it counts, since pairs are not independent. A confidence of 1/2 counts
+        nothing. For pairs that came by chance: those that were asked where it is hard to tell say little of the rest.
+        """
+        weight = np.maximum(2 * confidence - 1, 0)
+        evidence = np.zeros(len(self.partitions))
+        for place, one in enumerate(self.partitions):
+            same = one[pairs[:, 0]] == one[pairs[:, 1]]
+            for said in (same, ~same):
+                right = weight[said & (same == together)].sum()
+                evidence[place] += betaln(right + 2, weight[said].sum() - right + 1)
+        weights = self.prior[3:] * np.exp(_PAIRS * (evidence - evidence.max()))
+        weights *= self.prior[3:].sum() / weights.sum()
+        return replace(self, prior=np.concatenate([self.prior[:3], weights]))
 
     def prototypes(self, partition: int) -> IntArray:
         """The row nearest to the mean of each cluster of a partition."""
@@ -114,33 +159,65 @@ class Landscape:
         return order[np.searchsorted(labels[order], np.arange(n_clusters))]
 
 
-def survey(X: Any, n_clusters: int, n_neighbors: int, seed: int) -> Landscape:
-    """Look at rows in all ways, with base partitions into `n_clusters` clusters."""
+@dataclass(frozen=True)
+class Ground:
+    """What does not depend on a number of clusters: scaled columns, steps on the graph, its slowest directions.
+
+    Attributes
+    ----------
+    columns, width, diffusion, walk
+        As in `Landscape`.
+    speeds : ndarray of shape (n_directions,)
+        How much of each direction a step on the graph keeps, the slowest first.
+    directions : ndarray of shape (n_rows, n_directions)
+    """
+
+    columns: FloatArray
+    width: float
+    diffusion: FloatArray
+    walk: sparse.csr_array
+    speeds: FloatArray
+    directions: FloatArray
+
+
+def ground(X: Any, n_neighbors: int, seed: int) -> Ground:
+    """The graph of neighbours and its directions: most of the wait for a first question."""
     columns = standard(X)
+    graph = neighbour_graph(columns, n_neighbors, seed)
+    degree = np.asarray(graph.sum(axis=1)).ravel()
+    walk = sparse.csr_array(sparse.diags_array(1 / np.where(degree > 0, degree, 1)) @ graph)
+    half = sparse.diags_array(1 / np.sqrt(np.where(degree > 0, degree, 1)))
+    n_directions = _N_DIRECTIONS if len(columns) <= _MANY_ROWS else _N_DIRECTIONS // 2
+    speeds, directions = leading_directions(sparse.csr_array(half @ graph @ half), n_directions)
+    diffusion = unit_rows(directions / np.sqrt(1 - _SPREAD * speeds))
+    return Ground(columns, _width(columns, seed), diffusion, walk, speeds, directions)
+
+
+def _width(columns: FloatArray, seed: int) -> float:
     sample = np.random.default_rng(seed).choice(len(columns), min(len(columns), 500), replace=False)
     some = columns[np.sort(sample)]
     squares = np.einsum("ij,ij->i", some, some)
     apart = np.maximum(squares[:, None] + squares - 2 * (some @ some.T), 0)
-    width = _WIDTH * float(np.median(apart)) or 1.0
-    graph = neighbour_graph(columns, n_neighbors, seed)
-    degree = np.asarray(graph.sum(axis=1)).ravel()
-    walk = sparse.csr_array(sparse.diags_array(1 / np.where(degree > 0, degree, 1)) @ graph)
-    n_directions = _N_DIRECTIONS if len(columns) <= _MANY_ROWS else _N_DIRECTIONS // 2
-    values, vectors = _directions(graph, degree, max(n_directions, n_clusters))
-    diffusion = unit_rows(vectors / np.sqrt(1 - _SPREAD * values))
-    partitions = base_partitions(columns, unit_rows(vectors[:, :n_clusters]), n_clusters, seed)
+    return _WIDTH * float(np.median(apart)) or 1.0
+
+
+def survey(base: Ground, n_clusters: int, seed: int) -> Landscape:
+    """Look at rows in all ways, with base partitions into `n_clusters` clusters."""
+    partitions = base_partitions(base.columns, unit_rows(base.directions[:, :n_clusters]), n_clusters, seed)
     agreement = np.array([np.mean([adjusted_rand_score(one, two) for two in partitions]) for one in partitions])
     trust = np.exp(_PEERS * agreement)
     prior = np.concatenate([_PRIOR[:3], _PRIOR[3] * trust / trust.sum()])
-    return Landscape(columns, width, diffusion, walk, partitions, prior)
+    return Landscape(base.columns, base.width, base.diffusion, base.walk, partitions, prior)
 
 
-def guess_n_clusters(X: Any, n_neighbors: int) -> int:
-    """As many clusters as the graph of neighbours has slow directions, from two to a dozen."""
-    columns = standard(X)
-    graph = neighbour_graph(columns, n_neighbors, 0)
-    values, _ = _directions(graph, np.asarray(graph.sum(axis=1)).ravel(), _MOST_GUESSED)
-    return min(max(int((values > _SLOW).sum()), 2), len(columns))
+def guess_n_clusters(base: Ground) -> int:
+    """Up to the gap after the slow directions of the graph where one stands out; else as many as are slow, 2 to 12."""
+    losses = 1 - base.speeds[1:]
+    gaps = losses[1:] / (losses[:-1] + _SLIGHT)
+    if len(gaps) and gaps.max() > _CLEAR_GAP:
+        return int(gaps.argmax()) + 2
+    n_slow = int((base.speeds > _SLOW).sum())
+    return min(max(n_slow, 2), _MOST_GUESSED, len(base.columns))
 
 
 def standard(X: Any) -> FloatArray:
@@ -158,22 +235,6 @@ def unit_rows(vectors: FloatArray) -> FloatArray:
     """Rows brought to norm 1; rows of zeros stay."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(norms > 0, norms, 1)
-
-
-def _directions(graph: sparse.csr_array, degree: FloatArray, n_directions: int) -> tuple[FloatArray, FloatArray]:
-    """Largest eigenvalues of the normalised graph, largest first, and their vectors."""
-    half = sparse.diags_array(1 / np.sqrt(np.where(degree > 0, degree, 1)))
-    normalised = sparse.csr_array(half @ graph @ half)
-    n_rows = normalised.shape[0]
-    if n_rows <= max(_DENSE_ROWS, 2 * n_directions):
-        values, vectors = np.linalg.eigh(normalised.toarray())
-    else:
-        start = np.random.default_rng(0).normal(size=n_rows)
-        values, vectors = eigsh(normalised, k=n_directions, which="LA", v0=start, tol=1e-4)
-    order = np.argsort(-values, kind="stable")[:n_directions]
-    # The sign of a vector is the solver's whim.
-    vectors = vectors[:, order]
-    return np.minimum(values[order], 1.0), vectors * np.where(vectors.sum(axis=0) < 0, -1, 1)
 
 
 def base_partitions(columns: FloatArray, spectral: FloatArray, n_clusters: int, seed: int) -> IntArray:
@@ -200,7 +261,7 @@ def _by_ward(columns: FloatArray, sample: IntArray, n_clusters: int) -> npt.NDAr
 
 def _by_mixture(columns: FloatArray, sample: IntArray, n_clusters: int, kind: str, seed: int) -> npt.NDArray[Any]:
     ridge = _RIDGE / columns.shape[1]
-    model = GaussianMixture(n_clusters, covariance_type=kind, reg_covar=ridge, random_state=seed)
+    model = GaussianMixture(n_clusters, covariance_type=kind, reg_covar=ridge, max_iter=_MOST_STEPS, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fewer different rows than clusters, or no convergence: a guess all the same
         return model.fit(columns[sample]).predict(columns)

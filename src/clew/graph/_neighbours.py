@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 
 from clew.partitional import SeededKMeans
@@ -50,7 +53,9 @@ def _nearest_in_cells(X: FloatArray, n_neighbors: int, seed: int) -> tuple[Float
     """Search the rows of the nearest cells of a k-means partition only."""
     sample = np.random.default_rng(seed).choice(len(X), _SAMPLE, replace=False)
     n_cells = len(X) // _ROWS_PER_CELL
-    cells = SeededKMeans(n_cells, n_init=1, max_iter=10, tol=1.0, random_state=seed).fit(X[sample])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # rough cells do
+        cells = SeededKMeans(n_cells, n_init=1, max_iter=10, tol=1.0, random_state=seed).fit(X[sample])
     cell_of = cells.predict(X)
     finder = NearestNeighbors(n_neighbors=min(_CELLS_SEEN, n_cells)).fit(cells.cluster_centers_)
     seen = finder.kneighbors(cells.cluster_centers_, return_distance=False)

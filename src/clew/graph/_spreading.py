@@ -26,9 +26,7 @@ _STRAY, _STRAY_NOISE = 0.7, 1.0
 _LEAST_EVIDENCE, _MOST_EVIDENCE = 4, 200
 _MOST_ROUNDS = 15
 # More sources teach nothing new about where clusters are.
-_MOST_SOURCES = 1_000
-# Likeness is computed for this many entries at a time.
-_BLOCK = 4_000_000
+_MOST_SOURCES = 600
 # Probability, over the number of classes, below which none falls.
 _FLOOR = 0.01
 # Keeps factorisations away from zero.
@@ -122,29 +120,27 @@ def _lack_of_evidence(
 def spread(landscape: Landscape, sources: Sources, trust: Trust, n_classes: int) -> FloatArray:
     """Probabilities of all rows for classes 0 to `n_classes` - 1; a class without a source is unlikely all over."""
     sources = sources.thinned(_MOST_SOURCES)
-    alike = landscape.likeness(trust.weights, sources.rows, sources.rows)
-    targets, covariance = _system(alike, sources, trust.noise, n_classes)
-    pulled = cho_solve(cho_factor(covariance, lower=True), targets)
-    chances = np.empty((landscape.n_rows, n_classes))
-    step = max(_BLOCK // max(len(sources.rows), 1), 1)
-    for begin in range(0, landscape.n_rows, step):
-        block = slice(begin, begin + step)
-        chances[block] = landscape.likeness(trust.weights, block, sources.rows) @ pulled
-    return _probabilities(chances, sources)
+    covariance = _covariance(landscape.likeness(trust.weights, sources.rows), sources.doubt, trust.noise)
+    pulled = cho_solve(cho_factor(covariance, lower=True), _targets(sources, n_classes))
+    return _probabilities(landscape.drawn(trust.weights, sources.rows, pulled), sources)
 
 
 def left_out(alike: FloatArray, sources: Sources, noise: float, n_classes: int) -> FloatArray:
     """Probabilities of each source from all the others, given how alike they are (Rasmussen 2006, Eq. 5.12)."""
-    targets, covariance = _system(alike, sources, noise, n_classes)
-    inverse = np.linalg.inv(covariance)
+    targets = _targets(sources, n_classes)
+    inverse = np.linalg.inv(_covariance(alike, sources.doubt, noise))
     return _probabilities(targets - (inverse @ targets) / np.diag(inverse)[:, None], sources)
 
 
-def _system(alike: FloatArray, sources: Sources, noise: float, n_classes: int) -> tuple[FloatArray, FloatArray]:
-    """What sources say, as deviations from "any of the classes there are", and how it varies together."""
+def _targets(sources: Sources, n_classes: int) -> FloatArray:
+    """What sources say, as deviations from "any of the classes there are"."""
     targets = np.full((len(sources.rows), n_classes), -1 / len(np.unique(sources.classes)))
     targets[np.arange(len(sources.rows)), sources.classes] += 1
-    return targets, alike + np.diag(noise * sources.doubt + _JITTER)
+    return targets
+
+
+def _covariance(alike: FloatArray, doubt: FloatArray, noise: float) -> FloatArray:
+    return alike + np.diag(noise * doubt + _JITTER)
 
 
 def _probabilities(deviations: FloatArray, sources: Sources) -> FloatArray:

@@ -1,8 +1,8 @@
 """Clusters from what is known: a plan that can run anywhere, and the promise that certain knowledge holds.
 
-Unless a method was chosen: with k known `COPKMeans`, or `PCKMeans` where some answers are less than certain; with k
-unknown the clusters of the strategy where it builds some (`SuperInstances`). Rows that then break something certain are
-put where it holds, so that every answer and every correction of confidence 1 does.
+Unless a method was chosen: the clusters of the strategy where it makes some (`Auto` does, `SuperInstances` where k is
+unknown), else `COPKMeans`, or `PCKMeans` where some answers are less than certain. Rows that then break something
+certain are put where it holds, so that every answer and every correction of confidence 1 does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from clew._registry import by_method_name
-from clew.active import Questions
 from clew.active._view import mean_row, squared_distances
 from clew.constraints import Closure, Constraints
 from clew.exceptions import InfeasibleConstraintsError, ParameterError
@@ -68,7 +67,7 @@ class FitPlan:
     method: str | None
     metric: str
     random_state: int
-    own_labels: Callable[[], Questions] | None = None
+    own_labels: Callable[[IntArray | None], npt.NDArray[Any]] | None = None
     corrected: bool = False
 
     def run(self) -> FitResult:
@@ -80,10 +79,10 @@ class FitPlan:
         if self.method is not None:
             return self._by_method(self.method)
         certain = self.constraints.at_least(1.0)
-        if self.n_clusters is None and self.own_labels is not None:
-            labels = self._grown(np.asarray(self.own_labels().labels(), dtype=np.int64))
+        if self.own_labels is not None:
+            labels = self._grown(np.asarray(self.own_labels(self._kept()), dtype=np.int64))
             if labels is not None:
-                return upheld(self.X, labels, certain.closure()), []
+                return self._counted(upheld(self.X, labels, certain.closure()), certain)
         k = self._k()
         if len(certain.must_link) + len(certain.cannot_link) < len(self.constraints.must_link) + len(
             self.constraints.cannot_link
@@ -94,6 +93,16 @@ class FitPlan:
                 return labels, []
         return self._hard(k, certain)
 
+    def _counted(self, labels: IntArray, certain: Constraints) -> tuple[IntArray, list[str]]:
+        """Labels with a note where what is known needs more clusters than were asked for; no more where it does not."""
+        found, asked = len(np.unique(labels)), self.n_clusters
+        if asked is None or found <= asked:
+            return labels, []
+        possible = certain.check(found - 1)
+        if possible.status == "feasible":  # doubts about answers that hold all the same have opened a cluster
+            return self._by_method("graph-propagation")
+        return labels, [f"{found} clusters instead of {asked}: {_fact(possible.message)}"]
+
     def _grown(self, labels: IntArray) -> IntArray | None:
         """The strategy's own clusters; where they show less than is known, the current ones.
 
@@ -102,9 +111,16 @@ class FitPlan:
         least = max(self.n_groups, _LEAST_CLUSTERS)
         if len(np.unique(labels)) >= least:
             return labels
+        return self._extended() if len(np.unique(self.current[self.current >= 0])) >= least else None
+
+    def _kept(self) -> IntArray | None:
+        """The current clusters where people have made them theirs, and want as many as there are."""
+        n_clusters = len(np.unique(self.current[self.current >= 0]))
+        return self._extended() if self.corrected and n_clusters == (self.n_clusters or n_clusters) > 0 else None
+
+    def _extended(self) -> IntArray:
+        """The current clusters; rows that are in none go to the nearest."""
         clusters = np.unique(self.current[self.current >= 0])
-        if len(clusters) < least:
-            return None
         centers = np.array([mean_row(self.X, np.flatnonzero(self.current == one)) for one in clusters])
         nearest = clusters[squared_distances(self.X, None, centers).argmin(axis=1)]
         return np.where(self.current >= 0, self.current, nearest)

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.preprocessing import normalize
 
-from clew.active import DIFFERENT, SAME, UNSURE, Answer, Answered, Pair, Questions, Stated, Which
+from clew.active import DIFFERENT, SAME, UNSURE, Answer, Answered, Auto, Pair, Questions, Stated, Which
 from clew.constraints import Constraints, key_of
 from clew.constraints._records import Records, arguments_of
 from clew.datasets import Table
@@ -92,7 +93,7 @@ class State:
         self.labels = grown
         self.prior = self._read_prior()
         self._root = Questions(
-            self.rows.X,
+            normalize(self.rows.X) if self.settings["metric"] == "cosine" else self.rows.X,
             made(self._strategy()),
             None,
             None,
@@ -122,8 +123,7 @@ class State:
     # -- settings --------------------------------------------------------------------------------------------------
 
     def _strategy(self) -> dict[str, Any]:
-        chosen = self.settings["strategy"]
-        return chosen or {"name": default_strategy(self.settings["n_clusters"]), "parameters": {}}
+        return self.settings["strategy"] or {"name": default_strategy(), "parameters": {}}
 
     @property
     def strategy(self) -> str:
@@ -159,11 +159,11 @@ class State:
             self.build()
 
     def _reshapes(self, event: Event) -> bool:
-        """Whether rows, or how they become vectors, are other than before."""
+        """Whether rows, how they become vectors, or how these are compared is other than before."""
         if event.kind == "undo":
             return self._reshapes(self.ledger.event(event.payload["undoes"]))
         if event.kind == "setting":
-            return "data" in event.payload or not set(ENCODING).isdisjoint(event.payload["settings"])
+            return "data" in event.payload or not {"metric", *ENCODING}.isdisjoint(event.payload["settings"])
         return event.kind == "rows_added"
 
     def _relabel(self, event: Event) -> None:
@@ -423,28 +423,40 @@ class State:
 
     def plan(self) -> FitPlan:
         """All that a fit needs now."""
-        driver, strategy = self.driver, self.driver.strategy
-        own: Callable[[], Questions] | None = None
-        if hasattr(strategy, "labels"):
-            log, root = tuple(driver.answers), self._root
-
-            def own() -> Questions:
-                return root.again(log, strategy, None)
-
+        driver, known = self.driver, self.constraints()
         return FitPlan(
             version=self.ledger.version,
             X=self.rows.X,
             rows=self.rows.present,
-            constraints=self.constraints(),
+            constraints=known,
             current=self.labels[self.rows.present],
             n_clusters=driver.n_clusters,
             n_groups=len(driver.view.neighbourhoods),
             method=self.settings["method"],
             metric=self.settings["metric"],
             random_state=int(self.settings["random_state"]),
-            own_labels=own,
+            own_labels=self._own_labels(known),
             corrected=bool(self.ledger.corrections()),
         )
+
+    def _own_labels(self, known: Constraints) -> Callable[[IntArray | None], npt.NDArray[Any]] | None:
+        """Clusters of the strategy where it makes some: of the usual one while another takes over for a while.
+
+        They are made from those to keep, where there are such.
+        """
+        chosen = self.settings["strategy"] or {"automatic": True}
+        setting = {"name": default_strategy(), "parameters": {}} if chosen.get("automatic") else chosen
+        strategy, k = made(setting), self.driver.n_clusters
+        if not hasattr(strategy, "labels") or (k is not None and not isinstance(strategy, Auto)):
+            return None  # without clusters, or with as many as it finds
+        log, root = tuple(self.driver.answers), self._root
+
+        def own(keep: IntArray | None) -> npt.NDArray[Any]:
+            view = root.again(log, strategy, k).view
+            view.constraints = lambda: known  # answers kept as preferences included
+            return strategy.labels(view, keep) if isinstance(strategy, Auto) else strategy.labels(view)
+
+        return own
 
     def identified(self, result: FitResult) -> tuple[IntArray, int]:
         """Cluster ids of all rows after a fit, and the next free one; rows that are missing keep theirs."""

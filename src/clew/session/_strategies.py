@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import clew.active
-from clew.active import ExploreConsolidate, Strategy, SuperInstances
+from clew.active import Auto, Strategy
 from clew.exceptions import ParameterError
 
 # After this many "different" in a row the stream is too one-sided for a person, and another strategy takes over.
@@ -29,14 +29,14 @@ def _name(cls: type) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
 
 
-def default_strategy(n_clusters: int | None) -> str:
-    """The strategy when nobody chose one: by whether the number of clusters is known."""
-    return _name(SuperInstances if n_clusters is None else ExploreConsolidate)
+def default_strategy() -> str:
+    """The strategy when nobody chose one."""
+    return _name(Auto)
 
 
 def next_strategy(name: str) -> str:
-    """Who takes over when answers are one-sided: the other defaults and the borders of clusters, in turn."""
-    turns = ["explore-consolidate", "super-instances", "ability-to-separate"]
+    """Who takes over when answers are one-sided: two that ask about other rows, in turn."""
+    turns = ["auto", "super-instances", "ability-to-separate"]
     return turns[(turns.index(name) + 1) % len(turns)] if name in turns else turns[0]
 
 

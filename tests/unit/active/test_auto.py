@@ -16,7 +16,7 @@ from clew.active._auto import region_doubt
 from clew.active._doubt import doubted, error_rate, seats
 from clew.active._questions import run
 from clew.exceptions import ParameterError
-from clew.graph._landscape import survey
+from clew.graph._landscape import ground, survey
 
 
 def blobs(seed, n=40, k=3):
@@ -143,7 +143,7 @@ def test_sparse_rows_are_like_dense_ones(seed):
 
 def test_doubt_is_highest_between_the_groups():
     X = np.linspace(0, 10, 41)[:, None]
-    landscape = survey(X, 2, 4, 0)
+    landscape = survey(ground(X, 4, 0), 2, 0)
     right = np.clip(X[:, 0] / 10, 0.01, 0.99)
     assert abs(region_doubt(landscape, np.column_stack([1 - right, right])).argmax() - 20) <= 1
 
@@ -166,7 +166,7 @@ def test_without_contradictions_nobody_is_doubted(seed):
     assert doubted(known, seats(view, Auto()._landscape(view))) is known
 
 
-@pytest.mark.parametrize("number", [0, 2])  # sessions in which wrong answers come early
+@pytest.mark.parametrize("number", [0, 6])  # sessions in which wrong answers come early
 def test_wrong_answers_are_found_and_do_not_spread(number):
     _, y, questions = noisy_session(number)
     wrong = {
@@ -198,3 +198,34 @@ def test_parameters_are_checked():
 def test_pairs_of_one_row_or_two():
     assert Questions([[0.0]], Auto(), n_clusters=1).ask() is None
     assert Questions([[0.0], [1.0]], Auto(), n_clusters=2).ask() == Pair(0, 1)
+
+
+def test_it_is_the_default():
+    assert isinstance(Questions([[0.0], [1.0]]).strategy, Auto)
+
+
+def test_people_at_once_are_asked_about_different_rows_and_answers_in_any_order_count(seed):
+    """Questions that wait are not asked again, and a log told in another order leads to the same groups."""
+    X, y = blobs(seed, n=60)
+    questions, oracle = Questions(X, n_clusters=3, random_state=seed), Oracle(y)
+    waiting = questions.ask(4)
+    for _ in range(20):
+        question = waiting.pop(int(seed) % 2)
+        questions.tell(question, oracle(question))
+        waiting.append(questions.ask())
+        assert len({pair.first for pair in waiting}) == 4
+    assert adjusted_rand_score(y, questions.labels()) == 1.0
+
+
+def test_many_rows_known_beforehand_are_thinned_but_every_group_has_a_row_that_stands_for_it(monkeypatch):
+    from clew.active import _doubt
+
+    monkeypatch.setattr(_doubt, "_MOST_SEATED", 5)
+    X, y = blobs(0, n=90)
+    known = Constraints(labels=np.where(np.arange(90) < 60, y, -1))
+    questions = Questions(X, n_clusters=3, constraints=known, random_state=0)
+    run(questions, Oracle(y), 5)
+    assert adjusted_rand_score(y, questions.labels()) == 1.0
+    placed = seats(questions.view, Auto()._landscape(questions.view)).sources
+    assert len(placed.rows) <= 5 + 3
+    assert {one.member for one in questions.view.neighbourhoods} <= set(placed.rows.tolist())
