@@ -1,7 +1,7 @@
 """Whatever a client sends that the OpenAPI document allows, and much that it does not: no answer is a 500."""
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 
 from clew import Session
 from clew.web import create_app
@@ -36,6 +36,8 @@ def routes():
                 yield method, path, schemathesis.GenerationMode.NEGATIVE
 
 
+# The HTTP parser itself refuses longer addresses, before the application sees them.
+LONGEST_QUERY = 8_000
 CHECKS = [
     schemathesis.checks.not_a_server_error,
     schemathesis.checks.status_code_conformance,
@@ -49,6 +51,7 @@ def test_no_request_breaks_the_server(document, method, path, mode):
     @given(case=document[path][method.upper()].as_strategy(generation_mode=mode))
     @settings(max_examples=8, suppress_health_check=list(HealthCheck), phases=[Phase.generate], database=None)
     def run(case):
+        assume(len(repr(case.query)) < LONGEST_QUERY)
         case.validate_response(case.call(headers=HEADERS), checks=CHECKS)
 
     run()
