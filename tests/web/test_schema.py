@@ -20,6 +20,8 @@ def document(tmp_path_factory):
     with Session.create(tmp_path_factory.mktemp("web") / "toy.clew", ROWS, n_clusters=3) as session:
         session.import_answers([(0, 1, "same"), (0, 2, "different"), (2, 3, "same"), (1, 3, "same")])
         app = create_app(session, token=TOKEN)
+        # Loads all that it will need, before another thread compiles too: Python 3.11 mixes the two up.
+        schemathesis.openapi.from_dict(app.openapi())["/api/rows"]["GET"].as_strategy()
         with running(app) as address:
             yield schemathesis.openapi.from_url(f"{address}/api/openapi.json", headers=HEADERS)
 

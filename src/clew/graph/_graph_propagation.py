@@ -79,7 +79,7 @@ class GraphPropagation(ConstrainedClusterer):
 
     where :math:`\lambda` and :math:`\sigma^2` maximise the evidence under a log-normal prior. The kernel of the graph
     is :math:`(I - 0.99 S)^{-1}`, S the normalised graph, by its 100 leading directions (50 beyond 5,000 rows), rows
-    brought to norm 1. Base partitions are trusted beforehand as they agree with each other and foresee the given pairs.
+    brought to norm 1. Base partitions are trusted beforehand as they agree with each other and foresee what is known.
     A cluster nobody knows anything about is stood for by the prototype of a base cluster without a
     source. Time O(n m (d + 100)) for m ≤ 600 sources, beside the neighbour search, the eigenvectors and the base
     partitions; memory O(n (d + 100)). Beyond 20,000 rows neighbours are searched in nearby cells only, beyond 2,000
@@ -134,7 +134,7 @@ class GraphPropagation(ConstrainedClusterer):
         clusters = cluster_labels(constraints.at_least(1.0).closure(), self.n_clusters)
         seed = int(rng.integers(2**31))
         landscape = survey(ground(X, self.n_neighbors, seed), self.n_clusters, seed)
-        landscape = landscape.judged(*_stated_pairs(constraints))
+        landscape = landscape.judged(*_known_pairs(constraints))
         found = graph_propagation(landscape, constraints, clusters, penalty=self.penalty, work_limit=self.work_limit)
         self.probabilities_, self.trust_ = found.probabilities, found.trust
         self.cluster_labels_ = clusters
@@ -201,13 +201,22 @@ def graph_propagation(
     return Spread(np.where(decided >= 0, decided, labels), chances, trust.weights)
 
 
-def _stated_pairs(constraints: Constraints) -> tuple[IntArray, npt.NDArray[np.bool_], FloatArray]:
-    """Pairs, which of them are together, and with what confidence."""
-    n_together, n_apart = len(constraints.must_link), len(constraints.cannot_link)
+def _known_pairs(constraints: Constraints) -> tuple[IntArray, npt.NDArray[np.bool_], FloatArray]:
+    """Pairs, which of them are together, and with what confidence: as few as say all, so that repeats do not count.
+
+    Certain ones tie the rows of a component to its first, and hold the first rows of two components apart.
+    """
+    closed = constraints.at_least(1.0).closure()
+    first = closed.first_row[closed.component_of]
+    later = np.flatnonzero(first < np.arange(len(first)))
+    one = np.repeat(np.arange(closed.n_components), np.diff(closed.graph.edge_ptr))
+    once = one < closed.graph.edges
+    apart = closed.first_row[np.column_stack([one[once], closed.graph.edges[once]])]
+    doubtful, together, confidence = _doubtful_pairs(constraints, closed)
     return (
-        np.concatenate([constraints.must_link, constraints.cannot_link]),
-        np.repeat([True, False], [n_together, n_apart]),
-        np.concatenate([constraints.must_link_confidence, constraints.cannot_link_confidence]),
+        np.concatenate([np.column_stack([first[later], later]), apart, doubtful]),
+        np.concatenate([np.repeat([True, False], [len(later), len(apart)]), together]),
+        np.concatenate([np.ones(len(later) + len(apart)), confidence]),
     )
 
 
@@ -250,32 +259,40 @@ def unseen(landscape: Landscape, given: Sources, partition: int, n_clusters: int
     return Sources(landscape.prototypes(partition)[chosen], left[: len(chosen)], np.ones(len(chosen)))
 
 
-def doubtful_pull(constraints: Constraints, closed: Closure, penalty: float) -> tuple[IntArray, Any] | None:
-    """Rows of pairs that are not certain, and the price of each pair: positive together, negative apart."""
-    parts = []
-    for pairs, confidence, sign in (
-        (constraints.must_link, constraints.must_link_confidence, 1),
-        (constraints.cannot_link, constraints.cannot_link_confidence, -1),
+def _doubtful_pairs(constraints: Constraints, closed: Closure) -> tuple[IntArray, npt.NDArray[np.bool_], FloatArray]:
+    """Pairs that are not certain and not decided by what is: each once, whether together, at its highest confidence."""
+    found, sure = [], []
+    for pairs, confidence in (
+        (constraints.must_link, constraints.must_link_confidence),
+        (constraints.cannot_link, constraints.cannot_link_confidence),
     ):
         doubtful = confidence < 1
         ends = np.sort(pairs[doubtful], axis=1)
         order = np.lexsort((-confidence[doubtful], ends[:, 1], ends[:, 0]))  # the surest of repeated pairs comes first
         ends, first = np.unique(ends[order], axis=0, return_index=True)
-        prices = sign * penalty * confidence[doubtful][order][first]
-        open_ones = [not _decided(closed, *closed.component_of[pair]) for pair in ends]
-        parts.append((ends[open_ones], prices[open_ones]))
-    ends = np.concatenate([pairs for pairs, _ in parts])
+        undecided = ~_decided(closed, *closed.component_of[ends].T)
+        found.append(ends[undecided])
+        sure.append(confidence[doubtful][order][first][undecided])
+    return np.concatenate(found), np.repeat([True, False], [len(some) for some in found]), np.concatenate(sure)
+
+
+def doubtful_pull(constraints: Constraints, closed: Closure, penalty: float) -> tuple[IntArray, Any] | None:
+    """Rows of pairs that are not certain, and the price of each pair: positive together, negative apart."""
+    ends, together, confidence = _doubtful_pairs(constraints, closed)
     if not len(ends):
         return None
-    prices = np.concatenate([values for _, values in parts])
+    prices = np.where(together, penalty, -penalty) * confidence
     rows, places = np.unique(ends, return_inverse=True)
     one, two = places.reshape(-1, 2).T
     pull = sparse.csr_array((prices, (one, two)), shape=(len(rows), len(rows)))
     return rows, pull + pull.T
 
 
-def _decided(closed: Closure, one: int, two: int) -> bool:
-    return bool(one == two or np.isin(two, closed.graph.neighbours(int(one))))
+def _decided(closed: Closure, one: IntArray, two: IntArray) -> npt.NDArray[np.bool_]:
+    """Whether components are known to be the same, or to differ."""
+    graph, n = closed.graph, closed.n_components
+    edges = np.repeat(np.arange(n), np.diff(graph.edge_ptr)) * n + graph.edges
+    return (one == two) | np.isin(one * n + two, edges) | graph.share_a_clique(one, two)
 
 
 def pulled(chances: FloatArray, rows: IntArray, pull: Any) -> FloatArray:
