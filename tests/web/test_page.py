@@ -177,6 +177,29 @@ def test_flag_comment_unsure_and_help_by_keyboard(page, server):
     assert only["seconds"] > 0
 
 
+def test_a_key_held_down_is_one_answer(page, server):
+    answer(page, 2)
+    shown(page)
+    for _ in range(6):  # down again without up: the keyboard repeats
+        page.keyboard.down("d")
+    page.keyboard.up("d")
+    answer(page, 1, lambda *_: "unsure")
+    assert [word for _, _, word in answers_of(server)[2:]] == ["different", "unsure"]
+
+
+def test_space_presses_a_button_reached_by_keyboard_and_is_unsure_after_a_click(page, server):
+    shown(page)
+    page.click(".theme")
+    answer(page, 1, lambda *_: "unsure")
+    page.keyboard.press("Tab")
+    while page.evaluate("document.activeElement.dataset.answer") != "same":
+        page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    page.wait_for_function("() => document.querySelector('.figure b')?.innerText === '2'")
+    answer(page, 1, lambda *_: "different")
+    assert [word for _, _, word in answers_of(server)] == ["unsure", "same", "different"]
+
+
 def test_a_merge_and_a_never_join_hold_after_a_fit_with_new_rows(page, server):
     answer(page, 8)
     before = settled(server)
