@@ -168,6 +168,17 @@ def test_the_number_of_clusters_is_raised_where_answers_need_more(session):
     )
 
 
+@pytest.mark.parametrize("method", [None, "copk-means"])
+def test_notes_name_rows_by_the_ids_of_the_user(tmp_path, method):
+    table = tmp_path / "table.csv"
+    table.write_text("name,x\nann,0\nben,1\ncyd,8\ndan,9\n")
+    with Session.create(tmp_path / "s.clew", table, id_column="name", n_clusters=1, method=method) as session:
+        session.import_answers([("ann", "dan", "different")])
+        session.labels()
+        (note,) = session.progress().notes
+    assert note == "2 clusters instead of 1: Rows ann and dan are pairwise cannot-linked and need 2 clusters."
+
+
 @pytest.mark.parametrize("method", ["pck-means", "copk-means", "seeded-k-means"])
 def test_a_method_of_ones_own(session, method):
     session.set(method=method)

@@ -177,6 +177,29 @@ def test_flag_comment_unsure_and_help_by_keyboard(page, server):
     assert only["seconds"] > 0
 
 
+def test_a_key_held_down_is_one_answer(page, server):
+    answer(page, 2)
+    shown(page)
+    for _ in range(6):  # down again without up: the keyboard repeats
+        page.keyboard.down("d")
+    page.keyboard.up("d")
+    answer(page, 1, lambda *_: "unsure")
+    assert [word for _, _, word in answers_of(server)[2:]] == ["different", "unsure"]
+
+
+def test_space_presses_a_button_reached_by_keyboard_and_is_unsure_after_a_click(page, server):
+    shown(page)
+    page.click(".theme")
+    answer(page, 1, lambda *_: "unsure")
+    page.keyboard.press("Tab")
+    while page.evaluate("document.activeElement.dataset.answer") != "same":
+        page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    page.wait_for_function("() => document.querySelector('.figure b')?.innerText === '2'")
+    answer(page, 1, lambda *_: "different")
+    assert [word for _, _, word in answers_of(server)] == ["unsure", "same", "different"]
+
+
 def test_a_merge_and_a_never_join_hold_after_a_fit_with_new_rows(page, server):
     answer(page, 8)
     before = settled(server)
@@ -352,6 +375,20 @@ def test_the_map_of_neighbours_comes_when_it_is_made(page, server):
     page.wait_for_function("before => document.querySelector('canvas.points').toDataURL() !== before", arg=before)
 
 
+def test_answers_are_drawn_on_the_map_however_late_they_come(page, server):
+    answer(page, 3)
+    held = []
+    page.route("**/api/answers", lambda route: held.append(route))
+    page.keyboard.press("Alt+2")
+    page.wait_for_selector(".legend li")
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    lines = """() => { const over = document.querySelector("canvas.over");
+      return over.getContext("2d").getImageData(0, 0, over.width, over.height).data.some((one) => one > 0) }"""
+    assert not page.evaluate(lines)
+    held[0].continue_()
+    page.wait_for_function(lines)
+
+
 def test_several_rows_are_taken_out_by_one_dialogue(page, server):
     before = settled(server)
     page.goto(f"http://127.0.0.1:{server.port}/#clusters")
@@ -385,6 +422,23 @@ def test_every_control_has_a_name_and_every_view_is_reached_by_keyboard(page, se
     page.locator("#skip").focus()
     page.keyboard.press("Enter")
     assert page.evaluate("[document.activeElement.id, location.hash]") == ["view", "#settings"]
+
+
+@pytest.mark.parametrize("width", [820, 400])
+def test_no_view_is_wider_than_a_tablet_or_a_telephone(page, server, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    answer(page, 3)
+    for place, view in enumerate(("ask", "map", "clusters", "review", "history", "settings"), start=1):
+        page.keyboard.press(f"Alt+{place}")
+        page.wait_for_selector(LATEST_PART[view])
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, view
+
+
+# What comes last when a view opens.
+LATEST_PART = {
+    "ask": ".card-id", "map": ".legend li", "clusters": ".sheet .tile", "review": ".review h1", "history": ".log tbody",
+    "settings": "fieldset",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

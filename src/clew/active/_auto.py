@@ -19,6 +19,7 @@ from clew.exceptions import InfeasibleConstraintsError
 from clew.graph._graph_propagation import graph_propagation, unseen
 from clew.graph._landscape import Ground, Landscape, ground, guess_n_clusters, survey
 from clew.graph._spreading import Sources, Trust, initial_trust, joined, spread
+from clew.partitional._seeding import cluster_labels
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -88,13 +89,15 @@ class Auto:
         known = view.constraints()
         if view.neighbourhoods:
             placed = seats(view, landscape)
-            if placed.suspects and not view.knew_before:
+            if placed.suspects and not view.prior:
                 return self._seated(view, landscape, placed)
-            known = doubted(known, placed)
+            known = doubted(known, placed) | view.prior  # what was known before any answer is not doubted
+        certain = known.at_least(1.0).closure()
         n_clusters = max(self._n_clusters(view), len(view.neighbourhoods))
         while True:
             try:
-                return graph_propagation(landscape, known, np.arange(n_clusters), penalty=_PENALTY).labels
+                clusters = cluster_labels(certain, n_clusters)
+                return clusters[graph_propagation(landscape, known, clusters, penalty=_PENALTY).labels]
             except InfeasibleConstraintsError:  # what is known needs more clusters than were told
                 n_clusters += 1
 

@@ -350,6 +350,7 @@ class Questions:
             self.X,
             self.n_clusters,
             Knowledge(closed),
+            self.prior,
             closed.first_row[by_size],
             self._store,
             deduces=self.trust_n_clusters,

@@ -74,8 +74,8 @@ class View:
         Rows known to differ from all neighbourhoods but one, and that one, where the number of clusters is known.
     imputed : dict
         Guesses: pair of rows → (answer, confidence).
-    knew_before : bool
-        Whether rows were known to be together, or their classes, before any answer.
+    prior : Constraints
+        What was known before any answer.
     latest : dict
         What strategies computed last from this view, for a fresh start in between; gone when history changes.
     placed, named, questioned : ndarrays of bools
@@ -88,12 +88,13 @@ class View:
         X: Any,
         n_clusters: int | None,
         knowledge: Knowledge,
+        prior: Constraints,
         prior_rows: IntArray,
         store: Store,
         *,
         deduces: bool = True,
     ) -> None:
-        self.X, self.n_clusters, self.knowledge = X, n_clusters, knowledge
+        self.X, self.n_clusters, self.knowledge, self.prior = X, n_clusters, knowledge, prior
         self.n_rows = int(X.shape[0])
         self.told: list[list[tuple[Pair, Answer]]] = []
         self.n_contradictions = 0
@@ -106,7 +107,6 @@ class View:
         self.placed, self.named, self.questioned = (np.zeros(self.n_rows, dtype=bool) for _ in range(3))
         self.fit: Callable[[int | None], npt.NDArray[Any]] = lambda n_answers: np.zeros(self.n_rows, dtype=np.int64)
         self.constraints: Callable[[], Constraints] = lambda: Constraints(n_samples=self.n_rows)
-        self.knew_before = len(prior_rows) > 0
         self._store, self._deduces = store, deduces
         self._presumed: set[int] = set()
         self._members: list[int] = []

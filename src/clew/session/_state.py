@@ -428,7 +428,7 @@ class State:
             version=self.ledger.version,
             X=self.rows.X,
             rows=self.rows.present,
-            constraints=known,
+            constraints=known._replace(ids=np.array(self.rows.names(range(len(self.rows.present))), dtype=object)),
             current=self.labels[self.rows.present],
             n_clusters=driver.n_clusters,
             n_groups=len(driver.view.neighbourhoods),

@@ -122,6 +122,30 @@ def test_what_is_known_beforehand_is_used_and_kept(seed):
     assert all(max(entry.question.key) >= 12 for entry in questions.answers)
 
 
+def test_classes_known_beforehand_keep_their_numbers_whatever_these_are(seed):
+    X, y = blobs(seed, n=60)
+    known = Constraints(labels=np.where(np.arange(60) < 12, 5 * y + 2, -1))
+    for n_clusters in (3, None):
+        questions = Questions(X, Auto(), n_clusters=n_clusters, constraints=known, random_state=seed)
+        run(questions, Oracle(y), 10)
+        assert questions.labels().tolist() == (5 * y + 2).tolist()
+
+
+@pytest.mark.parametrize("kind", ["must_link", "cannot_link", "cannot_groups"])
+def test_what_was_known_beforehand_holds_when_answers_are_doubted(kind, seed):
+    X, y = blobs(seed, n=40)
+    rng = np.random.default_rng(seed)
+    pairs = np.array([(i, j) for i in range(40) for j in range(i) if (y[i] == y[j]) == (kind == "must_link")])
+    one_of_each = np.full(40, -1)
+    one_of_each[[np.flatnonzero(y == one)[-1] for one in np.unique(y)]] = 0
+    known = {kind: one_of_each if kind == "cannot_groups" else pairs[rng.choice(len(pairs), 8, replace=False)]}
+    questions = Questions(X, Auto(), n_clusters=2, constraints=Constraints(n_samples=40, **known), random_state=seed)
+    oracle = Oracle(y, noise=0.2, random_state=seed)
+    for _ in range(12):  # two clusters are too few for what is said: somebody errs
+        run(questions, oracle, 3)
+        assert not any(map(len, questions.prior.violations(questions.labels())))
+
+
 def test_knowledge_that_needs_more_clusters_than_were_told_gets_them():
     X = np.arange(6.0)[:, None]
     clique = Constraints(cannot_link=[(0, 1), (1, 2), (0, 2)], n_samples=6)

@@ -63,15 +63,20 @@ function typing(target) {
   return target.closest?.("input, textarea, select, [contenteditable]") !== null;
 }
 
+let clicked = null;
+addEventListener("pointerdown", (event) => (clicked = event.target.closest("button")));
 addEventListener("keydown", (event) => {
+  if (event.key === "Tab") clicked = null;
   if (event.altKey && event.key >= "1" && event.key <= "6") {
     location.hash = Object.keys(VIEWS)[event.key - 1];
     event.preventDefault();
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || document.getElementById("dialog").open) return;
-  // A focused button or link answers to Space and Enter itself, except for Space among the questions.
-  if ((event.key === "Enter" || (event.key === " " && name !== "ask")) && event.target.closest("button, a")) return;
+  // A focused button or link answers to Space and Enter itself, except for Space among the questions after a click: the
+  // button keeps the focus, but nobody went there by keyboard.
+  if (event.key === "Enter" && event.target.closest("button, a")) return;
+  if (event.key === " " && event.target.closest(name === "ask" ? "button" : "button, a") && (name !== "ask" || event.target !== clicked)) return;
   if (present?.keysDown(event)) event.preventDefault();
 });
 addEventListener("hashchange", () => {

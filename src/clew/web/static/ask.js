@@ -165,6 +165,7 @@ export function ask(view) {
   const keysDown = (event) => {
     const key = event.key.toLowerCase();
     const which = current?.kind === "which";
+    if (event.repeat) return key === " "; // a key held down is one answer, and does not scroll
     if (key === "?") return dialog.keys(), true;
     if (key === "z" || key === "backspace") return undo(), true;
     if (key === "f") return flag(), true;

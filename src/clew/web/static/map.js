@@ -52,6 +52,7 @@ export function map(view) {
       grid = index(xy);
       await embed();
       await Promise.all([colours(), talk()]);
+      paint(false);
       over.setAttribute("aria-label", S.map.label(ids.length));
       rest();
     } catch (error) {

@@ -87,6 +87,7 @@ export function review(view) {
     const at = document.activeElement?.closest(".suspect") ?? items[0];
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) return items[items.indexOf(at) + step]?.querySelector("button").focus(), true;
+    if (event.repeat) return false;
     const action = { k: "keep", f: "flip", u: "unsure" }[event.key.toLowerCase()];
     const pressed = action && at?.querySelector(`[data-action="${action}"]`);
     pressed?.click();
