@@ -336,6 +336,14 @@ def test_every_view_opens_by_keyboard_and_the_theme_can_be_chosen(page, server):
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
+def test_the_navigation_keeps_the_keyboard_when_it_is_drawn_anew(page, server):
+    shown(page)
+    page.locator("#nav a").nth(4).focus()
+    page.keyboard.press("Enter")
+    page.get_by_text("Everything that was said").wait_for()
+    assert page.evaluate("document.activeElement.getAttribute('href')") == "#history"
+
+
 def test_wrong_answers_are_reviewed_by_keyboard_and_what_is_kept_stays_kept(page, server):
     answer(page, 30)
     lines = ["id_1,id_2,answer", "a01,a02,different", "b01,b02,different"]

@@ -26,12 +26,15 @@ function go() {
 
 function nav() {
   const waiting = state.progress?.conflicts ?? 0;
+  const place = document.getElementById("nav");
+  const focused = place.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
   fill(
-    document.getElementById("nav"),
-    Object.keys(VIEWS).map((one, place) =>
-      h("a", { href: `#${one}`, "aria-current": one === name ? "page" : null, title: `Alt + ${place + 1}` }, S.views[one], one === "review" && waiting ? h("span", { class: "badge" }, waiting) : null),
+    place,
+    Object.keys(VIEWS).map((one, number) =>
+      h("a", { href: `#${one}`, "aria-current": one === name ? "page" : null, title: `Alt + ${number + 1}` }, S.views[one], one === "review" && waiting ? h("span", { class: "badge" }, waiting) : null),
     ),
   );
+  if (focused) place.querySelector(`[href="${focused}"]`).focus(); // news must not take the keyboard away
 }
 
 function who() {
