@@ -336,12 +336,15 @@ def test_every_view_opens_by_keyboard_and_the_theme_can_be_chosen(page, server):
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
-def test_the_navigation_keeps_the_keyboard_when_it_is_drawn_anew(page, server):
-    shown(page)
-    page.locator("#nav a").nth(4).focus()
-    page.keyboard.press("Enter")
+def test_news_leave_the_keyboard_in_the_navigation(page, server):
+    page.goto(f"http://127.0.0.1:{server.port}/#history")
     page.get_by_text("Everything that was said").wait_for()
-    assert page.evaluate("document.activeElement.getAttribute('href')") == "#history"
+    page.locator("#nav a").nth(2).focus()
+    other = page.context.new_page()
+    other.goto(f"http://127.0.0.1:{server.port}/")
+    answer(other, 2)
+    page.wait_for_function('() => document.querySelectorAll("#view tbody tr").length === 2')
+    assert page.evaluate("document.activeElement.getAttribute('href')") == "#clusters"
 
 
 def test_wrong_answers_are_reviewed_by_keyboard_and_what_is_kept_stays_kept(page, server):
