@@ -1,6 +1,7 @@
 """Twenty people answer at once: how long from an answer to the next question; is anything asked twice, or lost?
 
-`python -m benchmarks.load [--quick] [--url http://127.0.0.1:8765/?token=…] [--pause SECONDS]`
+`python -m benchmarks.load [--quick] [--url http://127.0.0.1:8765/?token=…] [--pause SECONDS]
+[--strategy NAME]`
 
 A real server process on loopback; every person is a thread with a connection of its own, who answers as soon as the
 question is there unless `--pause` says otherwise: harder on the server than people are. With `--url`, a server that
@@ -99,7 +100,7 @@ class Crowd:
         return "same" if left == right else "different"
 
 
-def run(*, quick: bool, url: str | None = None, pause: float = 0.0) -> Report:
+def run(*, quick: bool, url: str | None = None, pause: float = 0.0, strategy: str | None = None) -> Report:
     """Measure, and look for what was asked twice or lost."""
     n_people, n_answers, n_rows, n_clusters = (
         (QUICK_PEOPLE, QUICK_ANSWERS, QUICK_ROWS, QUICK_CLUSTERS)
@@ -109,7 +110,7 @@ def run(*, quick: bool, url: str | None = None, pause: float = 0.0) -> Report:
     X, groups = make_blobs(n_rows, 16, centers=n_clusters, cluster_std=3.0, random_state=0)
     with tempfile.TemporaryDirectory() as folder:
         table = write_table(Path(folder) / "blobs.csv", X)
-        arguments = [table, "--id", "name", "-k", str(n_clusters)]
+        arguments = [table, "--id", "name", "-k", str(n_clusters), *(["--strategy", strategy] if strategy else [])]
         if url is not None:
             address = urlsplit(url)
             row = _measured(address.netloc, parse_qs(address.query)["token"][0], groups, n_people, n_answers, pause)
@@ -165,10 +166,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="toy size: shows that it runs, judges nothing")
     parser.add_argument("--url", help="a server that runs, with its token")
     parser.add_argument("--pause", type=float, default=0.0, metavar="SECONDS", help="how long people think")
+    parser.add_argument("--strategy", metavar="NAME", help="what is asked, if not the usual")
     parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIRECTORY", help="where the JSON file goes")
     options = parser.parse_args(arguments)
     print(", ".join(f"{key} {value}" for key, value in environment().items()))
-    report = run(quick=options.quick, url=options.url, pause=options.pause)
+    report = run(quick=options.quick, url=options.url, pause=options.pause, strategy=options.strategy)
     path = report.write(options.out, "python -m benchmarks.load" + (" --quick" if options.quick else ""))
     print(f"\n{report.title}\n\n{report.table()}\n\n{report.notes[0]}\nwritten: {path}")
     row = report.rows[0]

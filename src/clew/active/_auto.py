@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from clew._validation import check_parameters, integer
 from clew.active._answers import Pair
-from clew.active._doubt import Seats, check_question, doubted, error_rate, seats
+from clew.active._doubt import Seats, check_question, doubted, error_rate, own_chances, placed, seats
 from clew.active._explore_consolidate import half_placed
 from clew.active._view import View
 from clew.exceptions import InfeasibleConstraintsError
@@ -71,7 +71,7 @@ class Auto:
         """One question at a time, each from what is known, so that a fresh start asks the same."""
         while True:
             beliefs = self._beliefs(view)
-            check = check_question(view, beliefs.landscape, beliefs.sources, beliefs.trust)
+            check = check_question(view, beliefs.sources, beliefs.own_chances)
             if check is not None:
                 yield check  # the driver lets few of them pass
                 if check.key in view.asked:
@@ -133,9 +133,13 @@ class Auto:
         """What groups say about all rows; as before while they are as they were."""
         n_clusters = self._n_clusters(view)
         landscape = self._landscape(view)
-        groups = view.neighbourhoods
+        sources = placed(view) if view.neighbourhoods else None
         n_said = view.n_answers if error_rate(view) else 0  # where somebody errs, every answer counts
-        known = len(groups), sum(len(one.rows) for one in groups), n_said, len(view.unsure)
+        known = (
+            b"" if sources is None else sources.rows.tobytes() + sources.classes.tobytes(),
+            n_said,
+            len(view.unsure) if sources is None else 0,
+        )
         last: _Beliefs | None = view.latest.get("auto")
         if last is not None and last.landscape is landscape and last.known == known:
             return last
@@ -143,7 +147,7 @@ class Auto:
         return beliefs
 
     def _fresh_beliefs(
-        self, view: View, landscape: Landscape, known: tuple[int, int, int, int], n_clusters: int
+        self, view: View, landscape: Landscape, known: tuple[bytes, int, int], n_clusters: int
     ) -> _Beliefs:
         if view.neighbourhoods:
             sources, trust, _ = seats(view, landscape)
@@ -160,7 +164,7 @@ class Auto:
 class _Beliefs:
     """Where rows belong: probabilities for the groups found, then for base clusters that wait to be looked at."""
 
-    known: tuple[int, int, int, int]
+    known: tuple[bytes, int, int]
     landscape: Landscape
     sources: Sources
     trust: Trust
@@ -171,6 +175,16 @@ class _Beliefs:
     def class_of(self) -> dict[int, int]:
         """The class of each source."""
         return dict(zip(self.sources.rows.tolist(), self.sources.classes.tolist(), strict=True))
+
+    @cached_property
+    def own_chances(self) -> FloatArray:
+        """What the others say of each source."""
+        return own_chances(self.landscape, self.sources, self.trust)
+
+    @cached_property
+    def doubt(self) -> FloatArray:
+        """How unclear the winner is for each row and around it."""
+        return region_doubt(self.landscape, self.chances)
 
 
 def _start(view: View, landscape: Landscape) -> IntArray:
@@ -185,7 +199,7 @@ def _start(view: View, landscape: Landscape) -> IntArray:
 def _next_question(view: View, beliefs: _Beliefs) -> Pair | None:
     """The best row that can be asked about, against the likeliest group that it may belong to."""
     rows = _candidates(view)
-    doubt = region_doubt(beliefs.landscape, beliefs.chances)[rows]
+    doubt = beliefs.doubt[rows]
     ranked = rows[np.argsort(-doubt, kind="stable")]
     why = "Where does this row belong?"
     waiting = beliefs.waiting[np.isin(beliefs.waiting, rows)]

@@ -34,6 +34,8 @@ _ODD = 0.1
 _DOUBTED = 0.5
 # Placed rows that are looked at beside those that stand for groups: more teach little.
 _MOST_SEATED = 400
+# Beyond so many answers one in fifty may wait to be taken in.
+_FEW_ANSWERS, _LATE = 250, 50
 # A source of which so little is certain weighs no less.
 _LEAST_SURE = 0.1
 # The chance of a row's own group, without the row, below which its answer is worth a check.
@@ -60,7 +62,7 @@ def error_rate(view: View) -> float:
 
 def seats(view: View, landscape: Landscape) -> Seats:
     """Placed rows with their groups; where errors are known to occur, with second thoughts."""
-    sources = _placed(view)
+    sources = placed(view)
     trust = learned_trust(landscape, sources)
     rate = error_rate(view)
     if not rate:
@@ -68,16 +70,28 @@ def seats(view: View, landscape: Landscape) -> Seats:
     return _second_thoughts(view, landscape, sources, trust, np.log((1 - rate) / rate))
 
 
-def _placed(view: View) -> Sources:
-    """Rows that stand for the groups, then as many as help of those that answers name, then of the others."""
+def placed(view: View) -> Sources:
+    """Rows that stand for the groups, then as many as help of those that answers name, then of the others.
+
+    Of many answers the latest fiftieth waits, so that people need not wait for what they hardly change; not where
+    somebody errs.
+    """
     groups = [one.rows for one in view.neighbourhoods]
     rows = np.concatenate(groups)
     classes = np.repeat(np.arange(len(groups)), [len(one) for one in groups])
     stands = np.isin(rows, [one.member for one in view.neighbourhoods])
-    named = view.named[rows] & ~stands
-    found = [Sources(rows[some], classes[some], np.ones(int(some.sum()))) for some in (stands, named, ~stands & ~named)]
+    heard = view.named.copy()
+    heard[[row for said in view.told[_n_heard(view) :] for pair, _ in said for row in pair.key]] = False
+    named, others = heard[rows] & ~stands, ~view.named[rows] & ~stands
+    found = [Sources(rows[some], classes[some], np.ones(int(some.sum()))) for some in (stands, named, others)]
     taught = found[1].thinned(_MOST_SEATED)
     return joined(joined(found[0], taught), found[2].thinned(_MOST_SEATED - len(taught.rows)))
+
+
+def _n_heard(view: View) -> int:
+    """Answers that are taken in: all where they are few, else up to a round number."""
+    n = view.n_answers
+    return n if n <= _FEW_ANSWERS or error_rate(view) else n - n % (n // _LATE)
 
 
 def _second_thoughts(view: View, landscape: Landscape, sources: Sources, trust: Trust, price: float) -> Seats:
@@ -121,14 +135,20 @@ def _second_thoughts(view: View, landscape: Landscape, sources: Sources, trust: 
     return Seats(best, trust, suspects)
 
 
-def check_question(view: View, landscape: Landscape, sources: Sources, trust: Trust) -> Pair | None:
+def own_chances(landscape: Landscape, sources: Sources, trust: Trust) -> FloatArray:
+    """The chance of each source's class, by the others alone."""
+    alike = landscape.likeness(trust.weights, sources.rows)
+    chances = left_out(alike, sources, trust.noise, int(sources.classes.max()) + 1)
+    return chances[np.arange(len(sources.rows)), sources.classes]
+
+
+def check_question(view: View, sources: Sources, own: FloatArray) -> Pair | None:
     """The most suspicious placed row against another row of its group; None where nothing is suspicious."""
+    if own.min() >= _SUSPICIOUS:
+        return None
     said = view.said
     checked = {row for pair, _ in said if pair.check for row in pair.key}
     named = {row for pair, _ in said for row in pair.key} - checked
-    alike = landscape.likeness(trust.weights, sources.rows)
-    chances = left_out(alike, sources, trust.noise, int(sources.classes.max()) + 1)
-    own = chances[np.arange(len(sources.rows)), sources.classes]
     for place in np.argsort(own, kind="stable").tolist():
         row = int(sources.rows[place])
         if own[place] >= _SUSPICIOUS:
