@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from clew import Constraints
 from clew.active import DIFFERENT, SAME, UNSURE, Auto, Oracle, Pair, Questions
 from clew.active._auto import region_doubt
-from clew.active._doubt import doubted, error_rate, seats
+from clew.active._doubt import _n_heard, doubted, error_rate, placed, seats
 from clew.active._questions import run
 from clew.exceptions import ParameterError
 from clew.graph._landscape import ground, survey
@@ -253,3 +253,22 @@ def test_many_rows_known_beforehand_are_thinned_but_every_group_has_a_row_that_s
     placed = seats(questions.view, Auto()._landscape(questions.view)).sources
     assert len(placed.rows) <= 5 + 3
     assert {one.member for one in questions.view.neighbourhoods} <= set(placed.rows.tolist())
+
+
+def test_of_many_answers_the_latest_few_wait_and_a_resumed_run_asks_the_same():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(4), 100)
+    X = rng.normal(size=(400, 2)) + 3 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])[y]
+    log = [((100 * one, 100 * two), "different") for two in range(4) for one in range(two)]
+    log += [((100 * one, 100 * one + row), "same") for row in range(1, 76) for one in range(4)]
+    questions = Questions(X, n_clusters=4, random_state=0)
+    questions.replay(log[:300])
+    assert _n_heard(questions.view) == 300
+    run(questions, Oracle(y), 4)
+    view = questions.view
+    assert _n_heard(view) == 300
+    late = {row for said in view.told[300:] for pair, _ in said for row in pair.key} - {0, 100, 200, 300}
+    assert late and not late & set(placed(view).rows.tolist())
+    resumed = Questions(X, n_clusters=4, random_state=0)
+    resumed.replay(questions.answers)
+    assert resumed.ask() == questions.ask()
