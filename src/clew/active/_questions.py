@@ -188,8 +188,6 @@ class Questions:
     def _next(self) -> Question | None:
         """Run the strategy until it asks something that is open; what is decided is answered for free."""
         assert self._live is not None
-        if self.n_clusters == 1 and self.trust_n_clusters:
-            return None  # all rows are together
         for _ in range(max(_IDLE_AT_LEAST, _IDLE_PER_ROW * self._view.n_rows)):
             try:
                 question = next(self._live) if self._reply is None else self._live.send(self._reply)

@@ -57,11 +57,6 @@ def test_prior_knowledge_is_not_asked():
     assert strategy.heard == [SAME, DIFFERENT, DIFFERENT]
 
 
-def test_one_cluster_leaves_nothing_to_ask():
-    assert Questions(LINE, n_clusters=1).ask() is None
-    assert Questions(LINE, n_clusters=1, trust_n_clusters=False).ask() is not None
-
-
 def test_contradictory_prior_knowledge_is_refused():
     with pytest.raises(ContradictoryConstraintsError):
         Questions(LINE, RandomPairs(), constraints=Constraints([(0, 1)], [(0, 1)], n_samples=6))
