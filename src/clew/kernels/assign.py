@@ -132,6 +132,32 @@ def _count(
             tables[table_of[groups[entry]], cluster] += change
 
 
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _push(
+    unit: cython.longlong,
+    old: cython.Py_ssize_t,
+    new: cython.Py_ssize_t,
+    group_ptr: cython.const[cython.longlong][::1],
+    groups: cython.const[cython.longlong][::1],
+    push_ptr: cython.const[cython.longlong][::1],
+    push_to: cython.const[cython.longlong][::1],
+    push_price: cython.const[cython.double][::1],
+    sums: cython.double[:, ::1],
+) -> cython.void:
+    """Tell the sums that listen to the sets of `unit` that it went from `old` to `new` (-1: none)."""
+    entry: cython.Py_ssize_t
+    place: cython.Py_ssize_t
+    for entry in range(group_ptr[unit], group_ptr[unit + 1]):
+        for place in range(push_ptr[groups[entry]], push_ptr[groups[entry] + 1]):
+            if old >= 0:
+                sums[push_to[place], old] -= push_price[place]
+            if new >= 0:
+                sums[push_to[place], new] += push_price[place]
+
+
 def assign_tied(
     order: cython.const[cython.longlong][::1],
     costs: cython.const[cython.double][:, ::1],
@@ -148,7 +174,13 @@ def assign_tied(
     group_ptr: cython.const[cython.longlong][::1],
     groups: cython.const[cython.longlong][::1],
     table_of: cython.const[cython.longlong][::1],
+    sum_of: cython.const[cython.longlong][::1],
+    push_ptr: cython.const[cython.longlong][::1],
+    push_to: cython.const[cython.longlong][::1],
+    push_price: cython.const[cython.double][::1],
+    unit_price: cython.double,
     tables: cython.longlong[:, ::1],
+    sums: cython.double[:, ::1],
     labels: cython.int[::1],
     prices: cython.double[::1],
 ) -> cython.double:
@@ -158,8 +190,10 @@ def assign_tied(
     profile; negative attracts) or single partners (`partner_*`) by where they are now; unassigned ones (label -1)
     do not count. An infinite price forbids. `tables` counts units per cluster for the sets that have one
     (`table_of` >= 0); smaller sets are walked through `members`. `group_ptr`, `groups` list the sets a unit is in.
-    Reads all but `tables`, `labels` (both written) and `prices` (work space, one per cluster). Units with `pinned` >= 0
-    keep that label. Ties in cost: the present cluster, then the lowest.
+    A profile with `sum_of` >= 0 has a part of its prices, in units of `unit_price`, ready in that row of `sums`: a unit
+    that moves adds `push_price` to the rows `push_to[push_ptr[s]:push_ptr[s + 1]]` of each of its sets s.
+    Reads all but `tables`, `sums`, `labels` (written) and `prices` (work space, one per cluster).
+    Units with `pinned` >= 0 keep that label. Ties in cost: the present cluster, then the lowest.
     Returns the sum of `costs` where the units are now; infinity if one found every cluster forbidden (it and those
     after it are left as they were).
     """
@@ -184,6 +218,7 @@ def assign_tied(
                         _count(-1, unit, old, group_ptr, groups, table_of, tables)
                     labels[unit] = pinned[unit]
                     _count(1, unit, pinned[unit], group_ptr, groups, table_of, tables)
+                    _push(unit, old, pinned[unit], group_ptr, groups, push_ptr, push_to, push_price, sums)
                 total += costs[turn, pinned[unit]]
                 continue
             if old >= 0:
@@ -191,6 +226,9 @@ def assign_tied(
             for cluster in range(n_clusters):
                 prices[cluster] = costs[turn, cluster]
             profile = profile_of[unit]
+            if sum_of[profile] >= 0:
+                for cluster in range(n_clusters):
+                    prices[cluster] += unit_price * sums[sum_of[profile], cluster]
             for entry in range(profile_ptr[profile], profile_ptr[profile + 1]):
                 _add_set(
                     prices,
@@ -220,6 +258,8 @@ def assign_tied(
             labels[unit] = best
             total += costs[turn, best]
             _count(1, unit, best, group_ptr, groups, table_of, tables)
+            if best != old:
+                _push(unit, old, best, group_ptr, groups, push_ptr, push_to, push_price, sums)
     return total
 
 
@@ -240,7 +280,13 @@ def move_blocks(
     group_ptr: cython.const[cython.longlong][::1],
     groups: cython.const[cython.longlong][::1],
     table_of: cython.const[cython.longlong][::1],
+    sum_of: cython.const[cython.longlong][::1],
+    push_ptr: cython.const[cython.longlong][::1],
+    push_to: cython.const[cython.longlong][::1],
+    push_price: cython.const[cython.double][::1],
+    unit_price: cython.double,
     tables: cython.longlong[:, ::1],
+    sums: cython.double[:, ::1],
     labels: cython.int[::1],
     prices: cython.double[::1],
 ) -> cython.double:
@@ -262,6 +308,7 @@ def move_blocks(
     profile: cython.longlong
     old: cython.int
     together: cython.bint
+    mixed: cython.bint
     lowest: cython.double
     change: cython.double = 0.0
     with cython.nogil:
@@ -269,20 +316,29 @@ def move_blocks(
             block = order[turn]
             old = labels[block_units[block_ptr[block]]]
             together = True
+            mixed = False
+            profile = profile_of[block_units[block_ptr[block]]]
             for place in range(block_ptr[block], block_ptr[block + 1]):
                 if labels[block_units[place]] != old:
                     together = False
+                if profile_of[block_units[place]] != profile:
+                    mixed = True
             if not together:
                 continue
             for place in range(block_ptr[block], block_ptr[block + 1]):
                 unit = block_units[place]
                 labels[unit] = -1
                 _count(-1, unit, old, group_ptr, groups, table_of, tables)
+                if mixed:  # units of one profile are never in each other's sums
+                    _push(unit, old, -1, group_ptr, groups, push_ptr, push_to, push_price, sums)
             for cluster in range(n_clusters):
                 prices[cluster] = costs[turn, cluster]
             for place in range(block_ptr[block], block_ptr[block + 1]):
                 unit = block_units[place]
                 profile = profile_of[unit]
+                if sum_of[profile] >= 0:
+                    for cluster in range(n_clusters):
+                        prices[cluster] += unit_price * sums[sum_of[profile], cluster]
                 for entry in range(profile_ptr[profile], profile_ptr[profile + 1]):
                     _add_set(
                         prices, profile_price[entry], profile_set[entry], unit,
@@ -302,6 +358,10 @@ def move_blocks(
                 unit = block_units[place]
                 labels[unit] = best
                 _count(1, unit, best, group_ptr, groups, table_of, tables)
+                if mixed:
+                    _push(unit, -1, best, group_ptr, groups, push_ptr, push_to, push_price, sums)
+                elif best != old:
+                    _push(unit, old, best, group_ptr, groups, push_ptr, push_to, push_price, sums)
     return change
 
 
@@ -318,7 +378,13 @@ def price_ties(
     group_ptr: cython.const[cython.longlong][::1],
     groups: cython.const[cython.longlong][::1],
     table_of: cython.const[cython.longlong][::1],
+    sum_of: cython.const[cython.longlong][::1],
+    push_ptr: cython.const[cython.longlong][::1],
+    push_to: cython.const[cython.longlong][::1],
+    push_price: cython.const[cython.double][::1],
+    unit_price: cython.double,
     tables: cython.longlong[:, ::1],
+    sums: cython.double[:, ::1],
     labels: cython.const[cython.int][::1],
     prices: cython.double[::1],
 ) -> cython.double:
@@ -336,6 +402,8 @@ def price_ties(
             cluster = labels[unit]
             profile = profile_of[unit]
             prices[cluster] = 0.0
+            if sum_of[profile] >= 0:
+                prices[cluster] = unit_price * sums[sum_of[profile], cluster]
             _count(-1, unit, cluster, group_ptr, groups, table_of, tables)
             for entry in range(profile_ptr[profile], profile_ptr[profile + 1]):
                 _add_set(

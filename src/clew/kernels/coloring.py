@@ -179,6 +179,19 @@ def _spread(
     return out
 
 
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _need(vertex: cython.longlong, after: cython.const[cython.longlong][::1], needed: cython.char[::1]) -> cython.void:
+    """Mark one vertex of a list as needed, unless one of them is marked already."""
+    start: cython.longlong = vertex
+    while vertex >= 0 and not needed[vertex]:
+        vertex = after[vertex]
+    if vertex < 0:
+        needed[start] = 1
+
+
 def search_coloring(
     edge_ptr: cython.const[cython.longlong][::1],
     edges: cython.const[cython.longlong][::1],
@@ -198,6 +211,7 @@ def search_coloring(
     before: cython.longlong[::1],
     used: cython.longlong[::1],
     stack: cython.longlong[:, ::1],
+    needed: cython.char[::1],
     work: cython.longlong[::1],
 ) -> cython.int:
     """Colour every vertex so that no two neighbours agree: 1 found, 0 impossible, -1 work limit reached.
@@ -207,7 +221,10 @@ def search_coloring(
     degree first) and `preference` (one row for all or one per vertex);
     writes `colors` and work space: `blocked`, `saturation`, `used`
     (0 on entry), `first` (-1 on entry, one longer than the number of colours), `after`, `before`, `stack`
-    (vertex, preference tried, unused tried). `work[0]` grows by one per neighbour told.
+    (vertex, preference tried, unused tried). `work[0]` grows by one per neighbour visited.
+
+    `needed` (0 on entry) becomes 1 for every vertex that was coloured or that ran out of colours. If the result is 0,
+    the graph among these vertices has no colouring either, because the search there would take the same steps.
     """
     n_vertices: cython.Py_ssize_t = fixed.shape[0]
     n_colors: cython.longlong = blocked.shape[1]
@@ -231,6 +248,7 @@ def search_coloring(
             colors[vertex] = fixed[vertex]
         for vertex in range(n_vertices):
             if fixed[vertex] >= 0:
+                needed[vertex] = 1
                 if blocked[vertex, fixed[vertex]]:
                     status = 0
                 used[fixed[vertex]] += 1
@@ -253,6 +271,7 @@ def search_coloring(
                     work,
                 ):
                     status = 0
+                    _need(first[n_colors], after, needed)
         while status == 2:
             if work[0] > work_limit:
                 status = -1
@@ -266,6 +285,7 @@ def search_coloring(
                     level -= 1
                 vertex = first[level]
                 _unlink(vertex, level, first, after, before)
+                needed[vertex] = 1
                 stack[depth, 0] = vertex
                 stack[depth, 1] = 0
                 stack[depth, 2] = 0
@@ -335,6 +355,7 @@ def search_coloring(
                     before,
                     work,
                 ):
+                    _need(first[n_colors], after, needed)
                     descend = False
                 else:
                     depth += 1
@@ -470,9 +491,10 @@ def mend_coloring(
     """Recolour one vertex at a time to lower the number of neighbours that agree (tabu search, Hertz & de Werra 1987).
 
     Starts from any complete `colors` and returns how many vertices still agree with a neighbour: 0 is a colouring.
-    A recoloured vertex may not take its old colour back for a while: 0.6 x hot vertices plus the next `jitter`. Reads
-    the graph, `fixed` and `jitter`; writes `colors` and work space: `blocked`, `forbidden` (0 on entry), `hot`,
-    `place` (-1 on entry). `work[0]` grows by one per neighbour told and colour weighed.
+    A vertex is hot if it agrees with a neighbour. A recoloured vertex may not take its old colour back for
+    0.6 x (number of hot vertices) + (next `jitter`) steps. Reads the graph, `fixed` and `jitter`; writes `colors` and
+    work space: `blocked`, `forbidden` (0 on entry), `hot`, `place` (-1 on entry). `work[0]` grows by one per neighbour
+    visited and per colour compared.
     """
     n_colors: cython.longlong = blocked.shape[1]
     vertex: cython.longlong

@@ -18,7 +18,7 @@ def _price(
     nearest: cython.const[cython.int][:, ::1],
     apart: cython.const[cython.double][:, ::1],
 ) -> cython.double:
-    """What a pair costs with its units `one` and `other` in the clusters `here` and `there`."""
+    """Cost of a pair with its units `one` and `other` in the clusters `here` and `there`."""
     far: cython.Py_ssize_t
     if must == (here == there):
         return 0.0

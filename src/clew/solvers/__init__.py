@@ -1,1 +1,1 @@
-"""Exact helpers that methods share; they know arrays and graphs, not constraints or estimators."""
+"""Shared solvers on arrays and graphs; they do not depend on constraints or estimators."""

@@ -1,12 +1,16 @@
-"""Can a graph be coloured with k colours? A witness, a small proof that it cannot, or an honest "unknown".
+"""Can a graph be coloured with k colours? The answer is a colouring, a small proof that there is none, or "unknown".
 
-Vertices with fewer than k neighbours never matter and are peeled off. What is left is searched most saturated vertex
-first (`brelaz1979`); where that wanders, a tabu search (`hertz1987`) looks for a colouring and then an exact search,
-part by part, settles it, all within a limit that counts work, not seconds.
+Vertices with fewer than k neighbours can always be coloured last, so they are removed first. An exact search colours
+the remaining core, most saturated vertex first (`brelaz1979`). If it takes long, Mycielski's construction may prove
+that a subgraph needs more colours. After that a tabu search (`hertz1987`) and the exact search take turns in each
+connected part. A limit counts the steps of all searches, so results do not depend on the speed of the machine.
 """
 
 from __future__ import annotations
 
+import random
+from functools import cache
+from itertools import combinations
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -14,17 +18,24 @@ import numpy.typing as npt
 
 from clew.kernels import coloring as kernels
 from clew.kernels.disjoint_set import merge_pairs, number_components
+from clew.solvers.mycielskian import find_mycielskian
 
 IntArray = npt.NDArray[np.int64]
 
-# Neighbours told during a search: a few seconds of work.
+# Most neighbours visited during a search: a few seconds of work.
 WORK_LIMIT = 400_000_000
 # The plain descent over the whole core usually succeeds; only when it wanders are the parts searched one by one.
 _EASY_WORK = 20
-# Steps of the tabu search per vertex, edge and membership, before the exact search gets its turn.
-_MEND_WORK = 50_000
-# A proof is shrunk by leaving out one vertex at a time; beyond these sizes it is shown as found.
-_SHRINK_VERTICES, _SHRINK_WORK = 200, 200_000
+# The tabu search and the exact search take turns; each turn has this many times the work of the one before.
+_TURN_FACTOR = 4
+# After this much work, a proof by Mycielski's construction is looked for: about as much work.
+_MYCIELSKIAN_WORK = 20_000_000
+# Parts of the work limit that are spent at most to shrink a proof, and to find out whether one vertex is needed.
+_SHRINK_SHARE, _VERTEX_SHARE = 4, 40
+# Exchanges of colours per vertex that are tried to find further vertices that are needed.
+_EXCHANGES = 20
+# Work of building the graph among some vertices, per entry of the whole graph, in neighbours visited.
+_PART_WORK = 10
 # Starting points and adjacency entries of the greedy search for a clique.
 _CLIQUE_STARTS, _CLIQUE_ENTRIES = 50, 5_000_000
 
@@ -52,7 +63,10 @@ class CliqueGraph(NamedTuple):
     def build(cls, n_vertices: int, pairs: IntArray, clique_of: IntArray, member: IntArray) -> CliqueGraph:
         """Compress `pairs` of different vertices (any order, repeats allowed) and memberships (clique, vertex)."""
         low, high = pairs.min(axis=1, initial=n_vertices), pairs.max(axis=1, initial=-1)
-        keys = np.unique(low * n_vertices + high)
+        keys = np.sort(low * n_vertices + high)
+        keys = keys[
+            np.diff(keys, prepend=-1) > 0
+        ]  # np.unique hashes, which takes twenty times as long for a million pairs
         low, high = keys // max(n_vertices, 1), keys % max(n_vertices, 1)
         edge_ptr, edges = compress(np.concatenate([low, high]), np.concatenate([high, low]), n_vertices)
         member_ptr, members = compress(clique_of, member, int(clique_of.max(initial=-1)) + 1)
@@ -79,6 +93,16 @@ class CliqueGraph(NamedTuple):
             shared[np.repeat(np.arange(len(first)), repeats)[hit]] = True
         return shared & (first != second)
 
+    def pairs(self) -> IntArray:
+        """All edges as pairs, cliques expanded. Only for graphs that need few colours: their cliques are small."""
+        source = np.repeat(np.arange(self.n_vertices), np.diff(self.edge_ptr))
+        found = [np.column_stack([source, self.edges])[source < self.edges]]
+        sizes = np.diff(self.member_ptr)
+        for size in np.unique(sizes):
+            members = self.members[self.member_ptr[:-1][sizes == size][:, None] + np.arange(size)]
+            found += [members[:, pair] for pair in combinations(range(int(size)), 2)]
+        return np.sort(np.concatenate(found), axis=1).reshape(-1, 2)
+
     def part(self, vertices: IntArray) -> CliqueGraph:
         """The graph among some vertices, renumbered in their order."""
         place = np.full(self.n_vertices, -1)
@@ -97,12 +121,16 @@ class CliqueGraph(NamedTuple):
 
 
 class Coloring(NamedTuple):
-    """The outcome of `color`: colours per vertex, or the vertices that prove there are none, or neither."""
+    """The outcome of `color`: colours per vertex, or the vertices that prove there are none, or neither.
+
+    A proof is irreducible if the graph has a colouring without any one of its vertices.
+    """
 
     status: Literal["feasible", "infeasible", "unknown"]
     colors: npt.NDArray[np.int32] | None = None
     proof: IntArray | None = None
     is_clique: bool = False
+    is_irreducible: bool = True
     work: int = 0
 
 
@@ -136,9 +164,9 @@ def color(
     fixed : array of shape (n_vertices,), optional
         The colour a vertex must have, -1 where it is open.
     preference : array of shape (n_vertices, n_colors), optional
-        Colours in the order in which each vertex would like them. It guides, it does not bind.
+        Colours in the order in which each vertex tries them. The order only guides the search.
     work_limit : int
-        Neighbours told during the search before the answer is "unknown".
+        Number of neighbours visited by the search before the answer is "unknown".
     """
     if fixed is None:
         fixed = np.full(graph.n_vertices, -1, dtype=np.int32)
@@ -165,6 +193,13 @@ def color(
     return Coloring("feasible", colors=colors, work=work)
 
 
+def cores(graph: CliqueGraph, n_colors: int) -> list[IntArray]:
+    """The connected parts that are left after peeling: only these may be impossible to colour."""
+    peeled, _ = _peel(graph, n_colors, np.full(graph.n_vertices, -1, dtype=np.int32))
+    core = np.flatnonzero(~peeled)
+    return [core[vertices] for vertices in _connected_parts(graph.part(core))] if len(core) else []
+
+
 def _peel(graph: CliqueGraph, n_colors: int, fixed: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.bool_], IntArray]:
     peeled = np.zeros(graph.n_vertices, dtype=np.int8)
     order = np.empty(graph.n_vertices, dtype=np.int64)
@@ -180,6 +215,20 @@ def _color_core(
     preference: npt.NDArray[np.int32],
     work_limit: int,
 ) -> Coloring:
+    found = _decide(graph, n_colors, fixed, preference, work_limit)
+    if found.proof is None or found.is_clique:
+        return found
+    return _shrink(graph, n_colors, fixed, found, work_limit)
+
+
+def _decide(
+    graph: CliqueGraph,
+    n_colors: int,
+    fixed: npt.NDArray[np.int32],
+    preference: npt.NDArray[np.int32],
+    work_limit: int,
+) -> Coloring:
+    """Colour a graph, or find a proof, which may not be irreducible."""
     if (clique := _find_clique(graph, n_colors + 1)) is not None:
         return Coloring("infeasible", proof=clique, is_clique=True)
     easy = min(work_limit, _EASY_WORK * (len(graph.edges) + len(graph.members) * n_colors + graph.n_vertices))
@@ -187,25 +236,46 @@ def _color_core(
     if whole.status == "feasible":
         return whole
     work = whole.work
-    if whole.status == "unknown":
-        size = graph.n_vertices + len(graph.edges) + len(graph.members)
-        mended = _mend(graph, n_colors, fixed, preference, min(work_limit // 2, _MEND_WORK * size))
-        work += mended.work
-        if mended.status == "feasible":
-            return mended._replace(work=work)
     colors = np.empty(graph.n_vertices, dtype=np.int32)
     for vertices in _connected_parts(graph):
         part, part_fixed = graph.part(vertices), fixed[vertices]
         wishes = preference if len(preference) == 1 else np.ascontiguousarray(preference[vertices])
-        found = _search(part, n_colors, part_fixed, wishes, work_limit - work)
+        found = _in_turns(part, n_colors, part_fixed, wishes, easy, work_limit - work)
         work += found.work
-        if found.status == "unknown":
-            return Coloring("unknown", work=work)
         if found.colors is None:
-            proof = _shrink(part, n_colors, part_fixed)
-            return Coloring("infeasible", proof=vertices[proof], work=work)
+            return found._replace(proof=None if found.proof is None else vertices[found.proof], work=work)
         colors[vertices] = found.colors
     return Coloring("feasible", colors=colors, work=work)
+
+
+def _in_turns(
+    graph: CliqueGraph,
+    n_colors: int,
+    fixed: npt.NDArray[np.int32],
+    preference: npt.NDArray[np.int32],
+    first_turn: int,
+    work_limit: int,
+) -> Coloring:
+    """Colour a connected graph by tabu search and exact search in turns, each turn longer than the one before.
+
+    The tabu search finds colourings that the exact search misses for long; only the exact search proves that there is
+    none. Which of them is faster is not known beforehand, and turns cost little more than the faster one alone.
+    """
+    work, turn = 0, max(first_turn, 1)
+    tried_mycielskian = False
+    while work < work_limit:
+        for solve in (_mend, _search):
+            found = solve(graph, n_colors, fixed, preference, min(turn, work_limit - work))
+            work += found.work
+            if found.status != "unknown":
+                return found._replace(work=work)
+        if work > _MYCIELSKIAN_WORK and not tried_mycielskian:
+            tried_mycielskian = True
+            neighbours = _neighbour_sets(graph)
+            if neighbours is not None and (proof := find_mycielskian(neighbours, n_colors + 1)) is not None:
+                return Coloring("infeasible", proof=proof, work=work)
+        turn *= _TURN_FACTOR
+    return Coloring("unknown", work=work)
 
 
 def _search(
@@ -218,6 +288,7 @@ def _search(
     n = graph.n_vertices
     colors = np.empty(n, dtype=np.int32)
     work = np.zeros(1, dtype=np.int64)
+    needed = np.zeros(n, dtype=np.int8)
     by_degree = np.argsort(np.diff(graph.edge_ptr) + np.diff(graph.clique_ptr), kind="stable")
     status = kernels.search_coloring(
         *graph,
@@ -233,11 +304,14 @@ def _search(
         np.full(n, -1, dtype=np.int64),
         np.zeros(n_colors, dtype=np.int64),
         np.zeros((n, 3), dtype=np.int64),
+        needed,
         work,
     )
     if status == 1:
         return Coloring("feasible", colors=colors, work=int(work[0]))
-    return Coloring("infeasible" if status == 0 else "unknown", work=int(work[0]))
+    if status == 0:
+        return Coloring("infeasible", proof=np.flatnonzero(needed), work=int(work[0]))
+    return Coloring("unknown", work=int(work[0]))
 
 
 def _mend(
@@ -279,31 +353,107 @@ def _connected_parts(graph: CliqueGraph) -> list[IntArray]:
     return np.split(vertices, pointers[1:-1])
 
 
+def _is_written_out(graph: CliqueGraph) -> bool:
+    """Whether the neighbours of all vertices are few enough to be listed."""
+    return len(graph.edges) + int((np.diff(graph.member_ptr) ** 2).sum()) <= _CLIQUE_ENTRIES
+
+
+def _neighbour_sets(graph: CliqueGraph) -> list[frozenset[int]] | None:
+    """The neighbours of each vertex; None if there are too many to write out."""
+    if not _is_written_out(graph):
+        return None
+    return [frozenset(graph.neighbours(vertex).tolist()) for vertex in range(graph.n_vertices)]
+
+
 def _find_clique(graph: CliqueGraph, size: int) -> IntArray | None:
     """A clique of the given size by greedy growth from the vertices of highest degree, if one turns up."""
-    clique_entries = np.diff(graph.member_ptr)
-    if len(graph.edges) + int((clique_entries**2).sum()) > _CLIQUE_ENTRIES:
+    if not _is_written_out(graph):
         return None
-    neighbours = [frozenset(graph.neighbours(vertex).tolist()) for vertex in range(graph.n_vertices)]
-    for start in sorted(range(graph.n_vertices), key=lambda v: -len(neighbours[v]))[:_CLIQUE_STARTS]:
-        clique, open_vertices = [start], neighbours[start]
+    near = cache(lambda vertex: frozenset(graph.neighbours(vertex).tolist()))
+    degrees = np.diff(graph.edge_ptr)
+    if len(graph.members):  # edges and cliques overlap
+        degrees = np.array([len(near(vertex)) for vertex in range(graph.n_vertices)])
+    for start in np.argsort(-degrees, kind="stable")[:_CLIQUE_STARTS].tolist():
+        clique, open_vertices = [start], near(start)
         while open_vertices and len(clique) < size:
-            best = max(sorted(open_vertices), key=lambda v: len(neighbours[v] & open_vertices))
+            best = max(sorted(open_vertices), key=lambda v: len(near(v) & open_vertices))
             clique.append(best)
-            open_vertices = open_vertices & neighbours[best]
+            open_vertices = open_vertices & near(best)
         if len(clique) == size:
             return np.sort(np.array(clique, dtype=np.int64))
     return None
 
 
-def _shrink(graph: CliqueGraph, n_colors: int, fixed: npt.NDArray[np.int32]) -> IntArray:
-    """Leave out vertices one by one while the rest stays impossible to colour."""
-    kept = np.arange(graph.n_vertices)
-    if graph.n_vertices > _SHRINK_VERTICES:
-        return kept
-    for vertex in range(graph.n_vertices):
+def _shrink(
+    graph: CliqueGraph, n_colors: int, fixed: npt.NDArray[np.int32], found: Coloring, work_limit: int
+) -> Coloring:
+    """Leave out vertices while the rest has no colouring, until none can be left out.
+
+    A vertex is known to be needed as soon as the others have a colouring. If it could take a colour that only one of
+    its neighbours has, the graph without that neighbour has a colouring too, so the neighbour is needed as well.
+    """
+    assert found.proof is not None
+    kept, work = found.proof, found.work
+    most_per_vertex = work_limit // _VERTEX_SHARE
+    work_limit = min(work_limit, work + work_limit // _SHRINK_SHARE)
+    size = graph.n_vertices + len(graph.edges) + len(graph.members)
+    wishes = np.arange(n_colors, dtype=np.int32)[None, :]
+    neighbours = {vertex: graph.neighbours(vertex).tolist() for vertex in kept.tolist()}
+    needed: set[int] = set()
+    undecided: set[int] = set()
+    while open_vertices := [v for v in kept.tolist() if v not in needed and v not in undecided]:
+        vertex = open_vertices[0]
         fewer = kept[kept != vertex]
-        wishes = np.arange(n_colors, dtype=np.int32)[None, :]
-        if _search(graph.part(fewer), n_colors, fixed[fewer], wishes, _SHRINK_WORK).status == "infeasible":
-            kept = fewer
-    return kept
+        work += _PART_WORK * size
+        if work >= work_limit:
+            break
+        part, part_fixed = graph.part(fewer), fixed[fewer]
+        peeled, order = _peel(part, n_colors, part_fixed)
+        core = np.flatnonzero(~peeled)
+        colors = np.full(len(fewer), -1, dtype=np.int32)
+        if len(core):
+            less = _decide(part.part(core), n_colors, part_fixed[core], wishes, min(most_per_vertex, work_limit - work))
+            work += less.work
+            if less.proof is not None:
+                kept = fewer[core[less.proof]]
+                if less.is_clique:
+                    return Coloring("infeasible", proof=kept, is_clique=True, work=work)
+                continue
+            if less.colors is None:
+                undecided.add(vertex)
+                continue
+            colors[core] = less.colors
+        kernels.color_greedily(*part, order[::-1].copy(), wishes, np.zeros(n_colors, np.int8), colors)
+        colors_of = dict(zip(fewer.tolist(), colors.tolist(), strict=True))
+        _mark_needed(neighbours, fixed, vertex, colors_of, needed)
+    return found._replace(proof=kept, is_irreducible=needed.issuperset(kept.tolist()), work=work)
+
+
+def _mark_needed(
+    neighbours: dict[int, list[int]],
+    fixed: npt.NDArray[np.int32],
+    vertex: int,
+    colors_of: dict[int, int],
+    needed: set[int],
+) -> None:
+    """Mark `vertex`, without which `colors_of` is a colouring, and those found by a random walk of exchanges.
+
+    In each step the vertex without a colour takes a colour that only one of its neighbours has. That neighbour loses
+    it, and is needed too. Vertices not marked yet go first.
+    """
+    needed.add(vertex)
+    rng = random.Random(0)
+    for _ in range(_EXCHANGES * len(colors_of)):
+        with_color: dict[int, list[int]] = {}
+        for other in neighbours[vertex]:
+            if other in colors_of:
+                with_color.setdefault(colors_of[other], []).append(other)
+        single = [
+            others[0] for shade, others in with_color.items() if len(others) == 1 and fixed[vertex] in (-1, shade)
+        ]
+        if not single:
+            return
+        other = rng.choice([one for one in single if one not in needed] or single)
+        colors_of[vertex] = colors_of.pop(other)
+        needed.add(other)
+        vertex = other

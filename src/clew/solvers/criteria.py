@@ -1,7 +1,7 @@
-"""What a clustering costs under the k-means and the k-medoids criterion, when some of its rows are charged extra.
+"""The k-means and the k-medoids criterion, with extra charges for some rows.
 
-A *solution* is a set of centres. Its *free* rows go to their nearest one; the *tied* rows, which knowledge names, are
-assigned by the caller, who adds charges to their costs.
+A *solution* is a set of centres. Its *free* rows go to their nearest centre. The *tied* rows, which are in constraints,
+are assigned by the caller, who adds charges to their costs.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Labels = npt.NDArray[np.int32]
 
-# Rows whose scores are computed at once: they stay in the second-level cache.
+# Rows per block, so that scores stay in the second-level cache.
 _BLOCK_ROWS = 4096
 
 
 @dataclass(frozen=True)
-class Solution:
-    """Centres and what follows from them.
+class CenterCosts:
+    """Centres, the costs of rows with them, and the sums for the next centres.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Solution:
     free_cost : float
         Cost of the free rows, each with its nearest centre.
     free_sums : ndarray of shape (n_clusters, n_columns)
-        Free rows added up by cluster: the rows themselves, or their distances to the candidates.
+        Sum over the free rows of each cluster: of the rows, or of their distances to the candidates.
     free_counts : ndarray of shape (n_clusters,)
     """
 
@@ -49,17 +49,17 @@ class Solution:
 
 
 class Criterion(Protocol):
-    """What the dual ascent needs to know about a clustering criterion."""
+    """Interface of a clustering criterion for the dual ascent."""
 
     n_clusters: int
 
-    def at(self, centers: npt.NDArray[Any]) -> Solution:
+    def at(self, centers: npt.NDArray[Any]) -> CenterCosts:
         """The solution with these centres."""
 
-    def descend(self, solution: Solution, tied_labels: Labels) -> Solution:
+    def descend(self, solution: CenterCosts, tied_labels: Labels) -> CenterCosts:
         """The solution whose centres fit the free rows of this one and the tied rows as labelled."""
 
-    def between(self, first: Solution, second: Solution) -> FloatArray:
+    def between(self, first: CenterCosts, second: CenterCosts) -> FloatArray:
         """Distances from the centres of one solution to those of another."""
 
 
@@ -81,13 +81,13 @@ class SquaredDistances:
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_samples, n_features), float64
-        Dense rows are best centred: distances are computed from products.
+        Dense rows should be centred, because distances are computed from products.
     tied : ndarray
         The rows that are assigned by the caller, ascending.
     n_clusters : int
     anchors : CSR matrix of shape (n_anchors, n_tied), optional
-        Which tied rows each anchor stands for. Anchors come after the tied rows. In a cluster an anchor costs what all
-        its rows would cost there beyond what they cost in the best one.
+        The tied rows of each anchor, a point that represents several rows. Anchors are numbered after the tied rows. In
+        a cluster an anchor costs what all its rows would cost there, minus their cost in the best cluster.
     """
 
     def __init__(self, X: Any, tied: IntArray, n_clusters: int, anchors: sparse.csr_array | None = None) -> None:
@@ -97,7 +97,7 @@ class SquaredDistances:
         self._tied, self._free = X[tied], X[np.flatnonzero(free)]
         self._tied_norms, self._free_norm = _square_norms(self._tied), float(_square_norms(self._free).sum())
 
-    def at(self, centers: FloatArray) -> Solution:
+    def at(self, centers: FloatArray) -> CenterCosts:
         """The solution with these centres."""
         directions = np.ascontiguousarray(-2 * centers.T)
         offsets = np.einsum("ij,ij->i", centers, centers)
@@ -125,10 +125,10 @@ class SquaredDistances:
             )
         if is_sparse:
             sums, _ = sums_by_label(self._free, labels, self.n_clusters)
-        return Solution(centers, costs, float(totals[0]) + self._free_norm, sums, counts)
+        return CenterCosts(centers, costs, float(totals[0]) + self._free_norm, sums, counts)
 
-    def descend(self, solution: Solution, tied_labels: Labels) -> Solution:
-        """The solution whose centres are the means of the free rows of this one and the tied rows as labelled."""
+    def descend(self, solution: CenterCosts, tied_labels: Labels) -> CenterCosts:
+        """The solution with new centres: the means of the free rows of `solution` and of the tied rows as labelled."""
         tied_labels = tied_labels[: self._tied.shape[0]]
         sums, counts = sums_by_label(self._tied, tied_labels, self.n_clusters)
         sums, counts = sums + solution.free_sums, counts + solution.free_counts
@@ -137,13 +137,13 @@ class SquaredDistances:
         centers[filled] = sums[filled] / counts[filled, None]
         return solution if np.array_equal(centers, solution.centers) else self.at(centers)
 
-    def between(self, first: Solution, second: Solution) -> FloatArray:
+    def between(self, first: CenterCosts, second: CenterCosts) -> FloatArray:
         """Squared distances from the centres of one solution to those of another."""
         return np.asarray(cdist(first.centers, second.centers, "sqeuclidean"))
 
 
 def _with_anchors(costs: FloatArray, anchors: sparse.csr_array | None) -> FloatArray:
-    costs = np.ascontiguousarray(costs)  # numpy gives chosen columns of a matrix one after the other
+    costs = np.ascontiguousarray(costs)  # indexing columns gives a Fortran-ordered copy
     if anchors is None:
         return costs
     whole = anchors @ costs
@@ -157,14 +157,14 @@ def _square_norms(X: Any) -> FloatArray:
 
 
 class MedoidDistances:
-    """The k-medoids criterion: distances to a row that stands for its cluster.
+    """The k-medoids criterion: distances to the medoid of the cluster.
 
     Parameters
     ----------
     distances : ndarray of shape (n_samples, n_candidates), float64
-        From every row to every row that may be a medoid.
+        Distances from every row to every candidate.
     candidates : ndarray of shape (n_candidates,)
-        Those rows.
+        The rows that may be medoids.
     tied : ndarray
         The rows that are assigned by the caller, ascending.
     n_clusters : int
@@ -186,15 +186,15 @@ class MedoidDistances:
         free[tied] = False
         self._tied, self._free = distances[tied], distances[np.flatnonzero(free)]
 
-    def at(self, centers: IntArray) -> Solution:
+    def at(self, centers: IntArray) -> CenterCosts:
         """The solution with these medoids, as positions among the candidates."""
         choices = self._free[:, centers]
         labels = choices.argmin(axis=1)
         cost = float(choices[np.arange(len(labels)), labels].sum())
         sums, counts = sums_by_label(self._free, labels, self.n_clusters)
-        return Solution(centers, _with_anchors(self._tied[:, centers], self._anchors), cost, sums, counts)
+        return CenterCosts(centers, _with_anchors(self._tied[:, centers], self._anchors), cost, sums, counts)
 
-    def descend(self, solution: Solution, tied_labels: Labels) -> Solution:
+    def descend(self, solution: CenterCosts, tied_labels: Labels) -> CenterCosts:
         """The solution whose medoids are best for the free rows of this one and the tied rows as labelled."""
         tied_labels = tied_labels[: len(self._tied)]
         sums, counts = sums_by_label(self._tied, tied_labels, self.n_clusters)
@@ -202,6 +202,6 @@ class MedoidDistances:
         centers = np.where(counts > 0, sums.argmin(axis=1), solution.centers)
         return solution if np.array_equal(centers, solution.centers) else self.at(centers)
 
-    def between(self, first: Solution, second: Solution) -> FloatArray:
+    def between(self, first: CenterCosts, second: CenterCosts) -> FloatArray:
         """Distances from the medoids of one solution to those of another."""
         return self._among_candidates[np.ix_(first.centers, second.centers)]

@@ -1,7 +1,8 @@
-"""The fractional chromatic number of a graph: how many colours it needs when vertices may be coloured in parts.
+"""The fractional chromatic number of a graph, by column generation.
 
-A linear program over independent sets, generated one by one: the one that its prices favour most is sought exactly,
-within a limit of work; what is known when the limit is reached bounds the number from both sides.
+This number is the value of a linear program over independent sets. Sets are generated one by one: an exact search finds
+the set with the highest total price, within a work limit. If the limit is reached, the result is a lower and an upper
+bound.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import numpy.typing as npt
 from scipy.optimize import linprog
 
 from clew.solvers.coloring import CliqueGraph
+from clew.solvers.mycielskian import greedy_clique
 
-# Edges and clique memberships (squared) that are written out; beyond, only bounds by cliques and greedy colouring.
+# Largest number of expanded edges. Beyond it, the bounds come from cliques and greedy colouring only.
 _MOST_ENTRIES = 4_000_000
 _CLOSE = 1e-9
 _MOST_COLUMNS = 2000
@@ -32,7 +34,7 @@ def fractional_chromatic_number(graph: CliqueGraph, work_limit: int) -> tuple[fl
             graph.n_vertices,
         )
     neighbours = [frozenset(graph.neighbours(vertex).tolist()) for vertex in range(graph.n_vertices)]
-    clique = max(largest, float(_greedy_clique(neighbours)))
+    clique = max(largest, float(_clique_size(neighbours)))
     core = _peeled(neighbours, int(clique))
     lower = upper = max(clique, 1.0)
     work = [work_limit]
@@ -42,19 +44,13 @@ def fractional_chromatic_number(graph: CliqueGraph, work_limit: int) -> tuple[fl
     return lower, upper, len(core)
 
 
-def _greedy_clique(neighbours: list[frozenset[int]]) -> int:
-    best = 1
-    for start in sorted(range(len(neighbours)), key=lambda v: -len(neighbours[v]))[:50]:
-        size, open_vertices = 1, neighbours[start]
-        while open_vertices:
-            vertex = max(sorted(open_vertices), key=lambda v: len(neighbours[v] & open_vertices))
-            size, open_vertices = size + 1, open_vertices & neighbours[vertex]
-        best = max(best, size)
-    return best
+def _clique_size(neighbours: list[frozenset[int]]) -> int:
+    starts = sorted(range(len(neighbours)), key=lambda v: -len(neighbours[v]))[:50]
+    return max((len(greedy_clique(start, neighbours)) for start in starts), default=1)
 
 
 def _peeled(neighbours: list[frozenset[int]], least: int) -> list[int]:
-    """Vertices left when those with fewer than `least` neighbours go, again and again: they can never ask for more."""
+    """Vertices left after repeatedly removing those with fewer than `least` neighbours, which need no new colour."""
     degree = [len(partners) for partners in neighbours]
     queue = [vertex for vertex, d in enumerate(degree) if d < least]
     gone = set(queue)
@@ -145,7 +141,7 @@ def _heaviest_independent_set(
 def _still_possible(
     order: list[int], start: int, forbidden: int, weights: npt.NDArray[np.float64], rest: npt.NDArray[np.float64]
 ) -> float:
-    """Weight of the vertices that are still open: no independent set can add more."""
+    """Total weight of the open vertices, a bound on what the set can still gain."""
     if not forbidden:
         return float(rest[start])
     return float(sum(weights[vertex] for vertex in order[start:] if not forbidden >> vertex & 1))

@@ -1,8 +1,9 @@
-"""What every statement costs a clustering: the Lagrangian dual of constrained clustering, by subgradient ascent.
+"""The Lagrangian dual of constrained clustering, by subgradient ascent: prices of constraints.
 
-Randel, Aloise, Blanchard and Hertz 2021 (`randel2021`), thesis Eq. 5.10, 5.11 and 5.17, Algorithm 5. A statement has a
-multiplier per cluster. Together they charge rows extra in some clusters; the clustering that is cheapest under the
-charges gives a bound and the direction in which the multipliers rise. At the top they are the prices of the statements.
+Randel, Aloise, Blanchard and Hertz 2021 (`randel2021`), thesis Eq. 5.10, 5.11 and 5.17, Algorithm 5. A *statement* is a
+constraint, with one multiplier per cluster. The multipliers charge rows extra in some clusters. The cheapest clustering
+under the charges gives a lower bound and a subgradient. At the maximum, the multipliers are the prices of the
+statements.
 """
 
 from __future__ import annotations
@@ -17,31 +18,31 @@ from scipy.optimize import linear_sum_assignment
 from clew.kernels.disjoint_set import merge_pairs, number_components
 from clew.kernels.multipliers import assign_charged, charge_rows, step_multipliers
 from clew.solvers.coloring import CliqueGraph, color
-from clew.solvers.criteria import Criterion, FloatArray, IntArray, Labels, Solution
+from clew.solvers.criteria import CenterCosts, Criterion, FloatArray, IntArray, Labels
 
-# The relaxation of Eq. 5.3' to 5.4'', in ]0, 1[. Above 1/2 a chain of sound statements never shares the price of a
-# wrong one at its end: raising both by t changes the bound by t (1 - 2 slack).
+# The relaxation of Eq. 5.3' to 5.4'', in ]0, 1[. Above 1/2 a chain of correct statements never shares the price of a
+# wrong one at its end, because raising both by t changes the bound by t (1 - 2 slack).
 SLACK = 0.75
-# Steps start at the size of a price and shrink by this much each round.
+# Factor by which the steps shrink in each round.
 _SHRINK = 0.965
-# ... until they are this small: prices then are exact to about a thousandth of a typical one.
+# Smallest step; prices are then exact to about a thousandth of a typical one.
 _SMALLEST_STEP = 1e-3
-# The bound is flat when, with steps this small, it gained less than this share of the charges in so many rounds.
+# The bound is flat if, with steps this small, it gains less than this share of the charges in so many rounds.
 _FLAT_STEP, _FLAT, _FLAT_ROUNDS = 0.02, 1e-5, 30
-# Bounds that differ by no more than this share of them are the same number.
+# Bounds that differ by no more than this share are equal up to rounding.
 _ROUNDING = 1e-12
 # Alternations of assignment and centres in one round; the next round starts where they end.
 _DESCENTS = 3
-# Earlier solutions that each round tries again.
+# Number of earlier solutions that each round tries again.
 _POOL = 8
-# How often a labelling that satisfies everything is sought again, and the work it may take.
+# Rounds between searches for a labelling that satisfies all statements, and the work limit of a search.
 _FEASIBLE_EVERY, _FEASIBLE_WORK = 25, 2_000_000
 
 
 class Statements(NamedTuple):
-    """What is known about tied rows, as positions among them: pairs that belong together, sets that belong apart.
+    """Constraints on tied rows, by position: pairs that belong together, and sets whose rows all differ.
 
-    `most_pull` and `most_price` bound the multipliers: infinite for what must hold, else what breaking it costs.
+    `most_pull` and `most_price` bound the multipliers: infinite for hard statements, else the cost of breaking them.
     """
 
     n_tied: int
@@ -65,9 +66,9 @@ class Dual:
     lower_bound : float
         The dual at these multipliers. The inner minimum is a local one, so it may exceed the true dual a little.
     upper_bound : float
-        Cost of the best labelling found that satisfies everything; infinite where none was found.
+        Cost of the best labelling found that satisfies all statements; infinite if none was found.
     labels : ndarray of shape (n_tied,)
-        Where the tied rows go under the charges.
+        Clusters of the tied rows under the charges.
     history : ndarray of shape (n_rounds, 2)
         Bound of each round and the best so far.
     converged : bool
@@ -86,30 +87,30 @@ class Dual:
 class _Pool:
     """Earlier solutions, each of which may be the cheapest under new charges.
 
-    The unconstrained one stays; of the others, those that were cheapest last. Multipliers belong to numbered clusters,
-    so a solution counts only while its clusters are those of the first: renumbered, it would turn every price round.
+    The unconstrained solution always stays, with the most recent cheapest ones. Multipliers belong to numbered
+    clusters, so a solution is used only while its cluster numbers match those of the first one.
     """
 
-    def __init__(self, criterion: Criterion, start: Solution) -> None:
-        self.criterion, self._start, self._recent = criterion, start, list[Solution]()
+    def __init__(self, criterion: Criterion, start: CenterCosts) -> None:
+        self.criterion, self._start, self._recent = criterion, start, list[CenterCosts]()
 
-    def _keeps_identity(self, solution: Solution) -> bool:
+    def _keeps_identity(self, solution: CenterCosts) -> bool:
         distances = self.criterion.between(self._start, solution)
         rows, columns = linear_sum_assignment(distances)
         return float(np.trace(distances)) <= float(distances[rows, columns].sum()) * (1 + 1e-12)
 
     @property
-    def latest(self) -> Solution:
-        """The solution that was cheapest last."""
+    def latest(self) -> CenterCosts:
+        """The most recent cheapest solution."""
         return self._recent[0] if self._recent else self._start
 
-    def add(self, solution: Solution) -> None:
-        """Keep a solution, as the one that helped last."""
+    def add(self, solution: CenterCosts) -> None:
+        """Add a solution as the most recent one."""
         if solution is not self._start and self._keeps_identity(solution):
             self._recent = [solution, *(each for each in self._recent if each is not solution)][:_POOL]
 
     def cheapest(self, charges: FloatArray, labels: Labels) -> float:
-        """Cost of the cheapest clustering found under `charges`; writes where the tied rows go."""
+        """Cost of the cheapest clustering found under `charges`. Writes the clusters of the tied rows."""
         solutions = [*self._recent, self._start]
         totals = [each.free_cost + assign_charged(each.costs, charges, labels) for each in solutions]
         solution, total = solutions[int(np.argmin(totals))], min(totals)
@@ -134,7 +135,7 @@ def dual_ascent(
     max_iter: int,
     slack: float = SLACK,
 ) -> Dual:
-    """Raise the multipliers until the bound is flat.
+    """Raise the multipliers until the bound is flat, and return the best ones.
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ def dual_ascent(
         Of the best unconstrained solution.
     statements : Statements
     max_iter : int
-        Most rounds.
+        Largest number of rounds.
     slack : float
         The thesis's epsilon.
     """
@@ -196,9 +197,9 @@ def _is_flat(history: list[tuple[float, float]], factor: float, at_stake: float)
 
 
 def _steps(statements: Statements, costs: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """First step of each statement, sized like its price: what it costs to keep it alone, with the centres as they are.
+    """First step of each statement: the cost of satisfying it alone, with fixed centres.
 
-    For what costs nothing and for sets it is what moving one of its rows to the second-best cluster costs, on average.
+    For free statements and for sets it is the mean cost of moving one of their rows to the second-best cluster.
     """
     lowest = np.sort(costs, axis=1)
     moves = lowest[:, min(1, costs.shape[1] - 1)] - lowest[:, 0]
@@ -214,7 +215,7 @@ def _steps(statements: Statements, costs: FloatArray) -> tuple[FloatArray, Float
 
 
 class _FeasibleLabels:
-    """Labellings that satisfy every statement (thesis Algorithm 6, with components moved as one)."""
+    """Labellings that satisfy every statement (thesis Algorithm 6, with components as units)."""
 
     def __init__(self, statements: Statements, n_clusters: int) -> None:
         parent = np.arange(statements.n_tied)
@@ -225,13 +226,13 @@ class _FeasibleLabels:
         member = self._component_of[statements.members]
         keys = set_of * max(self._n_components, 1) + member
         self._graph: CliqueGraph | None = None
-        if len(np.unique(keys)) == len(keys):  # else some component would have to differ from itself
+        if len(np.unique(keys)) == len(keys):  # otherwise a component would have to differ from itself
             none = np.empty((0, 2), dtype=np.int64)
             self._graph = CliqueGraph.build(self._n_components, none, set_of, member)
         self._n_clusters = n_clusters
 
     def cost(self, pool: _Pool) -> float:
-        """Cost of such a labelling near the latest solution, which joins the pool; infinite where none was found."""
+        """Cost of such a labelling near the latest solution, which is added to the pool; infinite if none is found."""
         solution, lowest = pool.latest, np.inf
         for _ in range(_DESCENTS):
             labels = self._near(solution)
@@ -245,8 +246,8 @@ class _FeasibleLabels:
             pool.add(solution)
         return lowest
 
-    def _near(self, solution: Solution) -> Labels | None:
-        """Everything satisfied, with components where they would like to be as far as possible."""
+    def _near(self, solution: CenterCosts) -> Labels | None:
+        """A labelling that satisfies all statements and puts components into cheap clusters where possible."""
         if self._graph is None:
             return None
         costs = np.zeros((self._n_components, self._n_clusters))
