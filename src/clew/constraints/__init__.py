@@ -1,25 +1,31 @@
-"""The vocabulary: what people know, what follows from it, whether it can hold, and its files."""
+"""Constraints on rows: their closure, conflicts and feasibility, and files of answers."""
 
-from clew.constraints._answers import AnswerRecord, Answers, read_answers, write_answers
-from clew.constraints._closure import Closure
-from clew.constraints._conflicts import Conflict
+from clew.constraints._answers import AnswerRecord, Answers, Said, read_answers, write_answers
+from clew.constraints._closure import Closure, label_clusters
+from clew.constraints._conflicts import Contradiction
 from clew.constraints._constraints import Constraints
-from clew.constraints._feasibility import Feasibility, proof_sentence, unknown_sentence
+from clew.constraints._feasibility import Feasibility, require_coloring
 from clew.constraints._files import read_records
+from clew.constraints._near import NearNeighbours
 from clew.constraints._records import answer_kind, key_of
+from clew.constraints._repair import Repair, Statement
 
 __all__ = [
     "AnswerRecord",
     "Answers",
     "Closure",
-    "Conflict",
     "Constraints",
+    "Contradiction",
     "Feasibility",
+    "NearNeighbours",
+    "Repair",
+    "Said",
+    "Statement",
     "answer_kind",
     "key_of",
-    "proof_sentence",
+    "label_clusters",
     "read_answers",
     "read_records",
-    "unknown_sentence",
+    "require_coloring",
     "write_answers",
 ]

@@ -1,34 +1,48 @@
-"""Answers about pairs, with who said it, when and how sure: read from any tool's file, written to ours."""
+"""Answers about pairs with annotator, time and confidence: read from files of many tools, written to clew's own."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, overload
+from typing import Any, ClassVar, Protocol, overload, runtime_checkable
+
+import numpy as np
 
 from clew._tables import write_table
+from clew.constraints._arrays import FloatArray
 from clew.constraints._files import read_records
 from clew.constraints._records import Records, confidences_of, key_of, kinds_of
 from clew.constraints.formats._document import ANSWER_OF_KIND
+from clew.exceptions import ParameterError
 
 
 @dataclass(frozen=True)
 class AnswerRecord:
-    """What somebody said about two rows.
+    """One annotator's answer about two rows.
 
     Attributes
     ----------
     id_1, id_2 : object
-        The user's names of the rows, as the file writes them.
+        The ids of the rows, as written in the file.
     answer : {"same", "different", "unsure"}
     confidence : float
-        In (0, 1]; 1 where nothing was said.
-    annotator, time, comment, source : str or None
-        Who, when (as the tool wrote it; UTC where it wrote seconds), what else, and which tool or source.
+        In (0, 1]; 1 if the file gives none.
+    annotator, comment, source : str or None
+        Name of the annotator, comment, and the tool or source.
+    time : str or None
+        Time as the tool wrote it. Seconds since 1970 become a text in UTC.
     seconds : float or None
-        How long the answer took.
+        Time the annotator took.
+
+    Notes
+    -----
+    All parts of clew exchange answers as this type. Files are read as such records. `clew.session.Record` and
+    `clew.active.Answered` have a method `records` that converts them (`Said`). `clew.audit.review` takes all three.
     """
+
+    check: ClassVar[bool] = False
+    by_position: ClassVar[bool] = False
 
     id_1: Any
     id_2: Any
@@ -40,6 +54,31 @@ class AnswerRecord:
     comment: str | None = None
     source: str | None = None
 
+    def records(self) -> list[AnswerRecord]:
+        """The record itself, as the only one."""
+        return [self]
+
+
+@runtime_checkable
+class Said(Protocol):
+    """An answer about some rows, of any type in clew, that converts itself to records about pairs.
+
+    Attributes
+    ----------
+    check : bool
+        Whether the question was a check question, whose answer was already implied.
+    by_position : bool
+        Whether the records name rows by their position in the data instead of by the user's ids.
+    """
+
+    @property
+    def check(self) -> bool: ...
+    @property
+    def by_position(self) -> bool: ...
+    def records(self) -> list[AnswerRecord]:
+        """One record for each pair of rows."""
+        ...
+
 
 class Answers(Sequence[AnswerRecord]):
     """The answers of one file, in its order.
@@ -47,30 +86,30 @@ class Answers(Sequence[AnswerRecord]):
     Attributes
     ----------
     format : str
-        The tool that wrote it; "clew" for our own.
+        The tool that wrote the file, or "clew".
     n_open : int
-        Questions in it that nobody has answered.
+        Number of questions in the file without an answer.
     unmatched : str
-        A sentence about pairs of whole records that are in no row, or in several; empty if there are none.
+        A sentence about pairs of records that match no row, or several rows. Empty if there are none.
     """
 
     def __init__(self, records: Records) -> None:
         self.records = records
-        self._answers = _answers_of(records)
+        self._answers = answers_of(records)
 
     @property
     def format(self) -> str:
-        """The tool that wrote it; "clew" for our own."""
+        """The tool that wrote the file, or "clew"."""
         return self.records.format
 
     @property
     def n_open(self) -> int:
-        """Questions in it that nobody has answered."""
+        """Number of questions in the file without an answer."""
         return self.records.n_open
 
     @property
     def unmatched(self) -> str:
-        """A sentence about pairs of whole records that are in no row, or in several; empty if there are none."""
+        """A sentence about pairs of records that match no row, or several rows. Empty if there are none."""
         return self.records.unmatched
 
     def __len__(self) -> int:
@@ -82,6 +121,25 @@ class Answers(Sequence[AnswerRecord]):
     def __getitem__(self, place: slice) -> list[AnswerRecord]: ...
     def __getitem__(self, place: int | slice) -> AnswerRecord | list[AnswerRecord]:
         return self._answers[place]
+
+    def prices(self, trust: Mapping[str, float], default: float = 1.0) -> dict[str, FloatArray]:
+        """Prices for `Constraints.repair`: the confidence of each answer times the trust in its annotator.
+
+        Parameters
+        ----------
+        trust : mapping of annotator to float
+            For example the share of right answers. Infinity means that the annotator's answers are never dropped.
+        default : float
+            Trust in annotators that are not in `trust`, and in answers without an annotator.
+        """
+        known = {record.annotator for record in self._answers}
+        unknown = [name for name in trust if name not in known]
+        if unknown:
+            raise ParameterError(f"prices: {unknown[0]!r} gave no answer in {self.records.name}. Check the name.")
+        found: dict[str, list[float]] = {"same": [], "different": [], "unsure": []}
+        for record in self._answers:
+            found[record.answer].append(record.confidence * trust.get(record.annotator or "", default))
+        return {"must_link": np.array(found["same"]), "cannot_link": np.array(found["different"])}
 
     def __iter__(self) -> Iterator[AnswerRecord]:
         return iter(self._answers)
@@ -99,25 +157,24 @@ def read_answers(
     table: Mapping[Any, Mapping[str, Any]] | None = None,
     id_columns: str | Sequence[str] = (),
 ) -> Answers:
-    """Read answers from our own files and from those of other tools.
+    """Read answers from files of clew and of other tools.
 
     Parameters
     ----------
     path : path
         csv, tsv, jsonl, json, parquet, txt or npz.
     format : str, optional
-        The tool that wrote it: clew, splink, zingg, dedupe, label-studio, argilla, prodigy, cognitivefactory,
-        cop-kmeans or metric-learn. Found from the content unless given.
+        The tool that wrote the file: clew, splink, zingg, dedupe, label-studio, argilla, prodigy, cognitivefactory,
+        cop-kmeans or metric-learn. Default: detected from the content.
     table : mapping of id to record, optional
-        The user's rows, for files of whole records (dedupe, zingg): a record is the row that holds the same values.
+        The user's rows, for files of whole records (dedupe, zingg). A record matches the row with the same values.
     id_columns : str or two str, optional
-        The field that holds the id of a whole record, or the two that hold the ids of a pair, where they have
-        unusual names.
+        The field with the id of a whole record, or the two fields with the ids of a pair, if their names are unusual.
 
     Raises
     ------
     FileError
-        The file cannot be read, or is not what the tool writes; the message names the place.
+        The file cannot be read, or is not in the format of the tool. The message names the line or record.
 
     Examples
     --------
@@ -137,9 +194,9 @@ def read_answers(
 
 
 def write_answers(path: str | os.PathLike[str], answers: Iterable[AnswerRecord]) -> None:
-    """Write answers as csv, tsv, jsonl or parquet, whole or not at all; `read_answers` gives them back.
+    """Write answers as csv, tsv, jsonl or parquet, for `read_answers`. An error leaves no partial file.
 
-    Columns that nobody filled are left out. In csv and tsv, text that a spreadsheet would run is guarded.
+    Empty columns are left out. In csv and tsv, text that a spreadsheet would run as a formula is escaped.
 
     Examples
     --------
@@ -159,7 +216,8 @@ def write_answers(path: str | os.PathLike[str], answers: Iterable[AnswerRecord])
     write_table(path, {name: [line[name] for line in lines] for name in names})
 
 
-def _answers_of(records: Records) -> list[AnswerRecord]:
+def answers_of(records: Records, *, only_pairs: bool = False) -> list[AnswerRecord]:
+    """The answers in records of a file. Other kinds of constraints raise an error, unless `only_pairs` skips them."""
     kinds = kinds_of(records)
     confidences = confidences_of(records, kinds)
     first, second = records.column("id_1")[1], records.column("id_2")[1]
@@ -167,6 +225,8 @@ def _answers_of(records: Records) -> list[AnswerRecord]:
     more = [records.columns.get(name, empty) for name in ("annotator", "time", "seconds", "comment", "source")]
     answers = []
     for place, (kind, sure) in enumerate(zip(kinds.tolist(), confidences, strict=True)):
+        if kind not in ANSWER_OF_KIND and only_pairs:
+            continue
         if kind not in ANSWER_OF_KIND:
             raise records.error(
                 f"{records.where(place)}: states a {kind}, not an answer about a pair. Constraints.from_file reads it."

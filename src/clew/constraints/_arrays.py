@@ -1,8 +1,8 @@
-"""Checks on the arrays that make up `Constraints`: what is wrong, where, and what to do."""
+"""Validation of the arrays that make up `Constraints`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,40 @@ def freeze(value: Any) -> None:
         array.flags.writeable = False
 
 
+class DistinctPairs(NamedTuple):
+    """Distinct unordered pairs.
+
+    For the statements (4, 1), (2, 3), (1, 4): ``pairs=[[1, 4], [2, 3]]``, ``best=[0, 1]``, ``pair_of=[0, 1, 0]``.
+
+    Attributes
+    ----------
+    pairs : ndarray of shape (n_pairs, 2)
+        In ascending order, the lower row first.
+    best : ndarray of shape (n_pairs,)
+        Position of the statement with the highest confidence. The first one wins ties.
+    pair_of : ndarray of shape (n_statements,)
+        Position in `pairs` of the pair that each statement names.
+    """
+
+    pairs: IntArray
+    best: IntArray
+    pair_of: IntArray
+
+
+def distinct_pairs(pairs: IntArray, confidence: FloatArray | None = None) -> DistinctPairs:
+    """Drop repeated pairs."""
+    low, high = pairs.min(axis=1), pairs.max(axis=1)
+    keys = low * (high.max(initial=0) + 1) + high
+    order = np.argsort(keys, kind="stable") if confidence is None else np.lexsort((-confidence, keys))
+    is_first = np.append(True, np.diff(keys[order]) != 0)[: len(order)]
+    pair_of = np.empty(len(pairs), dtype=np.int64)
+    pair_of[order] = np.cumsum(is_first) - 1
+    best = order[is_first]
+    return DistinctPairs(np.column_stack([low[best], high[best]]), best, pair_of)
+
+
 def dense(groups: IntArray) -> IntArray:
-    """Groups renumbered 0, 1, …; -1 stays. Keys made of them cannot overflow, whatever numbers people use."""
+    """Renumber groups as 0, 1, …, so that products of the numbers cannot overflow. -1 stays."""
     numbers = np.full(len(groups), -1, dtype=np.int64)
     grouped = groups >= 0
     numbers[grouped] = np.unique(groups[grouped], return_inverse=True)[1]
@@ -29,30 +61,38 @@ def dense(groups: IntArray) -> IntArray:
 
 
 def as_integers(values: Any, name: str) -> IntArray:
-    """Whole numbers as int64; anything else is refused with its place."""
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise ConstraintError(f"{name} is ragged: its rows have different lengths. Give all the same.") from None
+    """Convert whole numbers to int64. Raises for any other value, with its position."""
+    array = filled(values, name)
     if array.size == 0:
         return array.astype(np.int64)
     if array.dtype == bool or array.dtype.kind not in "iuf":
-        odd = [item for item in array.ravel().tolist() if not isinstance(item, int) or isinstance(item, bool)]
-        first = odd[0] if odd else array.ravel().tolist()[0]
+        items = array.ravel().tolist()
+        odd = [item for item in items if not isinstance(item, int) or isinstance(item, bool)]
+        _refuse_beyond([] if odd else items, name)
+        first = odd[0] if odd else items[0]
         raise ConstraintError(
             f"{name} holds {first!r}: expected whole numbers. Translate ids to row positions, or pass ids= "
             "to Constraints.of."
         )
     with np.errstate(invalid="ignore"):
-        whole = array.astype(np.int64)  # NaN, infinity and what needs more than 64 bits become numbers that differ
+        whole = array.astype(np.int64)  # NaN, infinity and numbers beyond 64 bits change here
     if array.dtype.kind in "fu" and not np.array_equal(whole, array):
+        _refuse_beyond(array[np.abs(array) >= 2.0**63].tolist(), name)
         place = np.argwhere(whole != array)[0]
         raise ConstraintError(f"{name}{place.tolist()} is {array[tuple(place)]}: expected whole numbers.")
     return whole
 
 
+def _refuse_beyond(numbers: list[Any], name: str) -> None:
+    beyond = [number for number in numbers if not -(2**63) <= number < 2**63 and abs(number) != np.inf]
+    if beyond:
+        raise ConstraintError(
+            f"{name} holds {beyond[0]}, which is beyond 64 bits. Rows, classes and groups are numbers below 2**63."
+        )
+
+
 def as_rows_together(values: Any, name: str, width: int) -> IntArray:
-    """Pairs (width 2) or triplets (width 3) of distinct rows, still unchecked against the number of rows."""
+    """Validate pairs (width 2) or triplets (width 3) of distinct rows, but not against the number of rows."""
     if values is None:
         values = ()
     if isinstance(values, set | frozenset):
@@ -81,7 +121,7 @@ def as_rows_together(values: Any, name: str, width: int) -> IntArray:
 
 
 def as_confidence(values: Any, name: str, n_pairs: int) -> FloatArray:
-    """One confidence in (0, 1] per pair; None and a single number mean the same for all."""
+    """Validate confidences: one in (0, 1] per pair. None or a single number applies to all pairs."""
     if values is None:
         return np.ones(n_pairs)
     try:
@@ -101,8 +141,62 @@ def as_confidence(values: Any, name: str, n_pairs: int) -> FloatArray:
     return array.copy()
 
 
+def named_classes(values: Any) -> tuple[Any, npt.NDArray[Any] | None]:
+    """Convert labels to numbers, with the class names if labels are texts. -1, NaN, None and "" mean unknown.
+
+    For example ["red", None, "blue"] becomes [1, -1, 0] with the names ["blue", "red"].
+    """
+    array = filled(values, "labels")
+    if array.ndim != 1 or array.dtype.kind not in "OUSTf":
+        return array, None
+    cells = array.tolist()
+    unknown = np.array([_is_unknown(cell) for cell in cells], dtype=bool)
+    if not any(isinstance(cell, str | bytes) for cell, gone in zip(cells, unknown, strict=True) if not gone):
+        return np.array([-1 if gone else cell for cell, gone in zip(cells, unknown, strict=True)]), None
+    words = [cell.decode() if isinstance(cell, bytes) else str(cell) for cell in cells]
+    names, codes = np.unique([word for word, gone in zip(words, unknown, strict=True) if not gone], return_inverse=True)
+    labels = np.full(len(cells), -1, dtype=np.int64)
+    labels[~unknown] = codes
+    return labels, names.astype(object)
+
+
+def _is_unknown(cell: Any) -> bool:
+    if isinstance(cell, str | bytes):
+        return cell in ("", "-1", b"", b"-1")
+    if cell is None:
+        return True
+    try:
+        return bool(cell != cell)
+    except TypeError:  # pandas' NA is neither equal nor different
+        return True
+
+
+def filled(values: Any, name: str) -> npt.NDArray[Any]:
+    """Convert values to an array. Masked entries of a masked array become None."""
+    try:
+        if np.ma.isMaskedArray(values):
+            cells = values.data.astype(object)
+            cells[np.ma.getmaskarray(values)] = None
+            return np.asarray(cells)
+        array = np.asarray(values)
+        # Among texts, NumPy converts numbers and None to texts, so that None and "None" would be equal.
+        return array if array.dtype.kind not in "US" else np.array(values, dtype=object)
+    except ValueError:
+        raise ConstraintError(f"{name} is ragged: its rows have different lengths. Give all the same.") from None
+
+
+def as_class_names(values: Any, labels: IntArray | None) -> npt.NDArray[Any] | None:
+    """Validate class names: one per class number, all different."""
+    if values is None:
+        return None
+    names = np.array([str(name) for name in values], dtype=object)
+    if labels is None or labels.max(initial=-1) >= len(names) or len(set(names.tolist())) < len(names):
+        raise ConstraintError(f"classes has {len(names)} names: expected a different one for each class in labels.")
+    return names
+
+
 def as_labels(values: Any) -> IntArray | None:
-    """A class per row, -1 unknown."""
+    """Validate labels: one class per row, -1 for unknown."""
     if values is None:
         return None
     array = as_integers(values, "labels")
@@ -115,7 +209,7 @@ def as_labels(values: Any) -> IntArray | None:
 
 
 def as_groups(values: Any, name: str) -> IntArray | None:
-    """A group per row, -1 free; several columns when rows are grouped in several ways."""
+    """Validate groups: one group per row, -1 for none, in one or several columns."""
     if values is None:
         return None
     array = as_integers(values, name)
@@ -128,7 +222,7 @@ def as_groups(values: Any, name: str) -> IntArray | None:
 
 
 def as_soft_groups(values: Any) -> sparse.csr_array | None:
-    """Rows x groups of strengths in [0, 1], each row summing to at most 1 (the rest is "none of them")."""
+    """Validate soft groups: strengths in [0, 1], rows x groups. Each row sums to at most 1 (the rest is "none")."""
     if values is None:
         return None
     try:
@@ -156,14 +250,14 @@ def as_soft_groups(values: Any) -> sparse.csr_array | None:
 
 
 def group_columns(groups: IntArray | None) -> list[IntArray]:
-    """The columns of must_groups or cannot_groups, whichever shape they came in."""
+    """Columns of must_groups or cannot_groups, from a 1-D or 2-D array."""
     if groups is None:
         return []
     return [groups] if groups.ndim == 1 else list(np.ascontiguousarray(groups.T))
 
 
 def links_within(groups: IntArray) -> IntArray:
-    """Pairs that join the rows of each group to one another: one fewer than rows, not all of them."""
+    """Pairs that chain the rows of each group: m - 1 pairs for a group of m rows."""
     rows = np.flatnonzero(groups >= 0)
     rows = rows[np.argsort(groups[rows], kind="stable")]
     together = groups[rows[1:]] == groups[rows[:-1]]
@@ -171,7 +265,7 @@ def links_within(groups: IntArray) -> IntArray:
 
 
 def as_ids(values: Any) -> npt.NDArray[Any] | None:
-    """One name per row."""
+    """Validate row ids: one per row."""
     if values is None:
         return None
     array = np.array(values)

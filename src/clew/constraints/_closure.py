@@ -1,6 +1,6 @@
-"""What follows from constraints: components of must-linked rows, and which components may never share a cluster.
+"""Closure of constraints: components of must-linked rows, and cannot-links between components.
 
-Compressed: memory grows with rows and pairs, never with their products.
+Memory is linear in the number of rows and pairs. Groups are never expanded to pairs.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ class Closure:
     Attributes
     ----------
     component_of : ndarray of shape (n_samples,)
-        Component of each row, numbered in the order of their first rows.
+        Component of each row. Components are numbered in the order of their first rows.
     n_components : int
     sizes : ndarray of shape (n_components,)
-        Rows per component.
+        Number of rows per component.
     labels : ndarray of shape (n_components,)
-        Class known for the component, -1 where none is.
+        Known class of each component, -1 if unknown.
     graph : CliqueGraph
-        Components that must differ: as edges (from pairs) and as cliques (from cannot-groups and from labels).
+        Cannot-links between components: edges (from pairs) and cliques (from cannot-groups and labels).
     contradictory : bool
-        Whether some component would have to differ from itself; `Constraints.conflicts` says why.
+        Whether a component is cannot-linked with itself. `Constraints.conflicts` explains why.
     """
 
     component_of: IntArray
@@ -49,7 +49,7 @@ class Closure:
 
     @cached_property
     def rows(self) -> tuple[IntArray, IntArray]:
-        """Rows by component, compressed: component c holds `rows[1][rows[0][c]:rows[0][c + 1]]`."""
+        """Rows by component, in CSR form: component c has the rows `rows[1][rows[0][c]:rows[0][c + 1]]`."""
         return compress(self.component_of, np.arange(len(self.component_of)), self.n_components)
 
     @cached_property
@@ -60,7 +60,7 @@ class Closure:
 
     @property
     def tied(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Whether a component must differ from any other."""
+        """True for components with a cannot-link to another component."""
         return (np.diff(self.graph.edge_ptr) > 0) | (np.diff(self.graph.clique_ptr) > 0)
 
 
@@ -74,7 +74,7 @@ def component_numbers(n_rows: int, *pairs: IntArray) -> tuple[IntArray, int]:
 
 
 def must_links(constraints: Constraints) -> list[IntArray]:
-    """All must-links as pair arrays: given ones, and as few as join the rows of a group or a class."""
+    """All must-links as pair arrays: the given pairs, and chains through the rows of each group and class."""
     links = [links_within(column) for column in group_columns(constraints.must_groups)]
     if constraints.labels is not None:
         links.append(links_within(constraints.labels))
@@ -82,13 +82,13 @@ def must_links(constraints: Constraints) -> list[IntArray]:
 
 
 def closure(constraints: Constraints) -> Closure:
-    """The closure of everything stated, whatever its confidence."""
+    """Compute the closure of all constraints, of any confidence."""
     component_of, n_components = component_numbers(constraints.n_rows, *must_links(constraints))
     labels = np.full(n_components, -1, dtype=np.int64)
     pairs = component_of[constraints.cannot_link]
     apart = pairs[:, 0] != pairs[:, 1]
     contradictory = not apart.all()
-    # Each list holds one array per source of cliques: the clique of a membership, and its component.
+    # Memberships (clique, component): each list has one array per source of cliques.
     cliques, members = [_NONE], [_NONE]
     n_cliques = 0
     if constraints.labels is not None:
@@ -110,9 +110,19 @@ def closure(constraints: Constraints) -> Closure:
     clique_of, member = np.concatenate(cliques), np.concatenate(members)
     shared = np.bincount(clique_of, minlength=1)[clique_of] > 1
     clique_of = np.unique(clique_of[shared], return_inverse=True)[1].astype(np.int64)
-    # An edge between two components of a clique says nothing new: without it, what is entailed leaves no trace.
+    # Drop edges inside a clique, because they are redundant.
     cliques_alone = CliqueGraph.build(n_components, pairs[:0], clique_of, member[shared])
     new = apart & ~cliques_alone.share_a_clique(pairs[:, 0], pairs[:, 1])
     graph = CliqueGraph.build(n_components, pairs[new], clique_of, member[shared])
     sizes = np.bincount(component_of, minlength=n_components)
     return Closure(component_of, n_components, sizes, labels, graph, contradictory)
+
+
+def label_clusters(cluster_of: IntArray, closed: Closure, n_clusters: int) -> IntArray:
+    """The label of each cluster: the number of its class, or if it has none, the lowest number that no class has."""
+    labels = np.full(n_clusters, -1, dtype=np.int64)
+    named = np.flatnonzero(closed.labels >= 0)
+    labels[cluster_of[named]] = closed.labels[named]
+    free = np.setdiff1d(np.arange(n_clusters + len(named)), closed.labels[named])
+    labels[labels < 0] = free[: np.count_nonzero(labels < 0)]
+    return labels

@@ -1,4 +1,4 @@
-"""`Constraints`: what people know about the rows, as one immutable value."""
+"""`Constraints`: an immutable set of must-links, cannot-links, labels and groups."""
 
 from __future__ import annotations
 
@@ -10,46 +10,51 @@ import numpy as np
 from scipy import sparse
 
 from clew._tables import write_table
-from clew.constraints import _arrays, _feasibility, _restrict
+from clew.constraints import _arrays, _feasibility, _repair, _restrict
 from clew.constraints._arrays import FloatArray, IntArray, dense, freeze, group_columns
 from clew.constraints._closure import Closure, closure, must_links
-from clew.constraints._conflicts import Conflict, find_conflicts
+from clew.constraints._conflicts import Contradiction, find_conflicts
 from clew.constraints._feasibility import Feasibility
 from clew.constraints._geometry import pairs_closer_than, pairs_farther_than
 from clew.constraints._inputs import arguments_from
+from clew.constraints._near import NearNeighbours
 from clew.constraints._records import records_of, row_lookup
+from clew.constraints._repair import Repair
 from clew.constraints._sampling import sample_pairs
 from clew.exceptions import ConstraintError, ContradictoryConstraintsError, ParameterError
 from clew.solvers.coloring import WORK_LIMIT
 
 
 class Constraints:
-    """What is known about the rows: which belong together, which never do.
+    """An immutable set of constraints: rows that belong together, and rows that do not.
 
-    Immutable, and about row positions; `of`, `from_file` and ids translate from the user's own names. `len(c)` is
-    the number of rows and ``c[rows]`` keeps what is entailed among them, so scikit-learn slices it like any
-    row-aligned metadata.
+    Rows are positions. `of` and `from_file` translate the user's ids to positions. `len(c)` is the number of rows.
+    ``c[rows]`` restricts the constraints to some rows and keeps all entailed pairs among them, so that scikit-learn
+    slices constraints like any row-aligned metadata.
 
     Parameters
     ----------
     must_link, cannot_link : array-like of shape (n_pairs, 2)
-        Pairs of row positions, in any order and direction; repeats are fine.
+        Pairs of row positions, in any order and direction. Repeated pairs are allowed.
     labels : array-like of shape (n_samples,), optional
-        Class of each row, -1 where unknown. Rows of one class belong together, rows of two never; methods keep the
-        class numbers in `labels_`.
+        Class of each row, a number or a name. -1, NaN, None and "" mean unknown. Rows of one class belong together,
+        rows of two classes do not. Methods use the same numbers or names in `labels_`. Named classes are numbered in
+        sorted order.
     must_link_confidence, cannot_link_confidence : array-like or float, optional
         In (0, 1]; 1.0, the default, means certain.
     must_groups, cannot_groups : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-        Group of each row, -1 for none. Rows that share a must-group belong together; rows that share a cannot-group
-        (two faces in one photo, two records of one source) never do. Never expanded to pairs.
+        Group of each row, -1 for none. Rows that share a must-group belong together. Rows that share a cannot-group
+        (two faces in one photo, two records of one source) do not. Groups are never expanded to pairs.
     soft_groups : sparse or dense matrix of shape (n_samples, n_groups), optional
-        Strengths in [0, 1] with which rows belong to groups (Law 2004); each row sums to at most 1.
+        Membership strengths of rows in groups, in [0, 1] (Law 2004). Each row sums to at most 1.
     triplets : array-like of shape (n_triplets, 3), optional
         Rows (a, b, c): a is closer to b than to c.
     n_samples : int, optional
-        Number of rows. Needed for `len` and slicing when nothing row-aligned is given.
+        Number of rows. Needed for `len` and slicing if no row-aligned argument is given.
     ids : array-like of shape (n_samples,), optional
-        The user's names of the rows, unique; used in files and messages.
+        Unique ids of the rows, used in files and messages.
+    classes : sequence of str, optional
+        Name of each class number in `labels`. Default: taken from `labels` if these are names.
 
     Examples
     --------
@@ -72,6 +77,7 @@ class Constraints:
     triplets: IntArray
     n_samples: int | None
     ids: np.ndarray[Any, Any] | None
+    classes: np.ndarray[Any, Any] | None
 
     def __init__(
         self,
@@ -87,7 +93,10 @@ class Constraints:
         triplets: Any = None,
         n_samples: int | None = None,
         ids: Any = None,
+        classes: Any = None,
     ) -> None:
+        if classes is None and labels is not None:
+            labels, classes = _arrays.named_classes(labels)
         values: dict[str, Any] = {
             "must_link": _arrays.as_rows_together(must_link, "must_link", 2),
             "cannot_link": _arrays.as_rows_together(cannot_link, "cannot_link", 2),
@@ -101,11 +110,12 @@ class Constraints:
         for kind, given in (("must_link", must_link_confidence), ("cannot_link", cannot_link_confidence)):
             name = f"{kind}_confidence"
             values[name] = _arrays.as_confidence(given, name, len(values[kind]))
+        values["classes"] = _arrays.as_class_names(classes, values["labels"])
         self.__setstate__(values)
         object.__setattr__(self, "n_samples", self._agreed_length(n_samples))
         self._check_range("n_samples={n}")
         if self.ids is not None:
-            row_lookup(self.ids)  # refuses repeated ids
+            row_lookup(self.ids)  # raises if an id is repeated
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Constraints are immutable: {name} cannot be set. Build new ones, or join two with |.")
@@ -136,7 +146,10 @@ class Constraints:
             raise ConstraintError(f"n_samples={agreed!r}: expected the number of rows.")
         for other, length in known[1:]:
             if length != agreed:
-                raise ConstraintError(f"{name} is about {agreed} rows but {other} about {length}. They must agree.")
+                raise ConstraintError(
+                    f"The number of rows is {agreed} according to {name}, but {length} according to {other}. "
+                    "Make them equal."
+                )
         return int(agreed)
 
     def _check_range(self, there_are: str) -> None:
@@ -152,11 +165,11 @@ class Constraints:
                     "Pairs are row positions, not ids."
                 )
 
-    # -- other ways in ---------------------------------------------------------------------------------------------
+    # -- constructors ----------------------------------------------------------------------------------------------
 
     @classmethod
     def of(cls, given: Any, *, n_samples: int | None = None, ids: Any = None, table: Any = None) -> Constraints:
-        """Constraints from any form that `fit` accepts.
+        """Build constraints from any form that `fit` accepts.
 
         Parameters
         ----------
@@ -164,14 +177,14 @@ class Constraints:
             Labels (one per row, -1 unknown); a dict with `must_link`, `cannot_link` (or `ml`, `cl`), `labels`,
             `must_groups`, `cannot_groups`, …; pairs with answers ``(pairs, y)``, y in {1, -1}; a pandas, polars or
             Arrow frame with columns `id_1`, `id_2`, `answer`, or as splink and zingg make them; dedupe's dict of
-            records; a manager of cognitivefactory; a signed sparse matrix; what `read_answers` gives; the path of a
-            file, ours or of another tool.
+            records; a manager of cognitivefactory; a signed sparse matrix; the result of `read_answers`; the path of a
+            file of clew or of another tool.
         n_samples : int, optional
-            Number of rows the knowledge is about.
+            Number of rows.
         ids : array-like, optional
-            The user's row ids; pairs in dicts, frames and files are then read as ids.
+            The user's row ids. Pairs in dicts, frames and files are then read as ids.
         table : mapping of id to record, optional
-            The user's rows, to find whole records in (dedupe, zingg).
+            The user's rows by id, to match whole records with (dedupe, zingg).
         """
         if given is None:
             return cls(n_samples=n_samples, ids=ids)
@@ -183,7 +196,7 @@ class Constraints:
 
     @classmethod
     def from_labels(cls, y: Any) -> Self:
-        """Everything that labels say (-1 unknown): same class together, different classes apart."""
+        """Build constraints from labels (-1 unknown): same class together, different classes apart."""
         return cls(labels=y)
 
     @classmethod
@@ -193,9 +206,9 @@ class Constraints:
         """Read a csv, tsv, jsonl or parquet file with columns ``id_1, id_2, answer[, confidence, …]``.
 
         Files of splink, zingg, dedupe, Label Studio, Argilla, Prodigy, cognitivefactory, COP-Kmeans and metric-learn
-        are known by their content; `read_answers` keeps who answered, when and why. Without `ids`, the columns hold
-        row positions. `table`, the rows by id, is for files of whole records. "unsure" states nothing and is passed
-        over.
+        are detected by their content. `read_answers` also returns annotators, times and comments. Without `ids`, the
+        columns hold row positions. `table`, the rows by id, is for files of whole records. "unsure" answers are
+        skipped.
         """
         return cls.of(path, ids=ids, n_samples=n_samples, table=table)
 
@@ -209,18 +222,18 @@ class Constraints:
         noise: float = 0.0,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
     ) -> Self:
-        """Answers about `n` random pairs of rows, as an oracle that knows the labels `y` would give them.
+        """Sample answers about `n` random pairs of rows from the true labels `y`.
 
         Parameters
         ----------
         y : array-like of shape (n_samples,)
-            True labels; rows with -1 are not asked about.
+            True labels. Rows with -1 are left out.
         n : int
             Number of different pairs.
         balance : float, optional
-            Fraction of pairs with one label (rounded); None draws pairs evenly.
+            Fraction of must-links (rounded). None draws uniformly from all pairs.
         noise : float
-            Probability with which each answer is turned round.
+            Probability that an answer is flipped.
         random_state : int, Generator, RandomState or None
         """
         if isinstance(random_state, np.random.RandomState):
@@ -233,13 +246,23 @@ class Constraints:
 
     @classmethod
     def min_separation(cls, X: Any, delta: float, *, limit: int = 10_000_000) -> Self:
-        """Must-links between all rows strictly closer than `delta`: clusters are then at least `delta` apart."""
+        """Must-link all rows strictly closer than `delta`, so that clusters are at least `delta` apart."""
         return cls(must_link=pairs_closer_than(X, delta, limit), n_samples=len(X))
 
     @classmethod
     def max_diameter(cls, X: Any, gamma: float, *, limit: int = 10_000_000) -> Self:
-        """Cannot-links between all rows farther apart than `gamma`; refused, with the count, beyond `limit` pairs."""
+        """Cannot-link all rows farther apart than `gamma`. Raises if there are more than `limit` pairs."""
         return cls(cannot_link=pairs_farther_than(X, gamma, limit), n_samples=len(X))
+
+    @staticmethod
+    def near_neighbours(X: Any, epsilon: float, *, ids: Any = None) -> NearNeighbours:
+        """State that every row has a cluster-mate within `epsilon` (survey 3.2.1, the epsilon-constraint).
+
+        The epsilon-constraint is a disjunction of must-links for each row, so it is an object of its own.
+        `NearNeighbours.violations` checks a labelling, and `NearNeighbours.must_links` turns the constraint into
+        must-links. ``COPKMeans(epsilon=...)`` satisfies it.
+        """
+        return NearNeighbours(X, epsilon, ids=ids)
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
@@ -253,7 +276,7 @@ class Constraints:
 
     @property
     def shape(self) -> tuple[int]:
-        """``(n_samples,)``; makes scikit-learn slice constraints as it slices row-aligned arrays."""
+        """``(n_samples,)``, so that scikit-learn slices constraints like row-aligned arrays."""
         return (len(self),)
 
     def __bool__(self) -> bool:
@@ -265,13 +288,13 @@ class Constraints:
 
     @property
     def n_rows(self) -> int:
-        """`n_samples`, or as many rows as the pairs name when that is unknown."""
+        """`n_samples`, or if it is unknown, the highest row in the constraints plus one."""
         if self.n_samples is not None:
             return self.n_samples
         return 1 + max(int(a.max(initial=-1)) for a in (self.must_link, self.cannot_link, self.triplets))
 
     def about(self, n_samples: int) -> Constraints:
-        """The same knowledge, bound to data of `n_samples` rows; refused where it does not fit."""
+        """Return the same constraints for data with `n_samples` rows. Raises if they do not fit."""
         if self.n_samples is None:
             bound = self._replace(n_samples=None)
             object.__setattr__(bound, "n_samples", int(n_samples))
@@ -285,16 +308,16 @@ class Constraints:
         return self
 
     def describe_row(self, row: int) -> Any:
-        """The user's id of a row, or its number where there are no ids."""
+        """The user's id of a row, or its number without ids."""
         return (
             int(row) if self.ids is None else self.ids[row].item() if hasattr(self.ids[row], "item") else self.ids[row]
         )
 
     def restrict(self, rows: Any) -> Constraints:
-        """Constraints among some rows, numbered in their order; what dropped rows entailed is kept.
+        """Restrict the constraints to some rows, renumbered in their order. Pairs entailed by dropped rows are kept.
 
-        Classes and cannot-groups of dropped rows pass on through certain must-links only (confidence 1); pairs pass on
-        through all, at the confidence of the weakest link.
+        A kept row inherits classes and cannot-groups of dropped rows through certain must-links only (confidence 1). It
+        inherits pairs through all must-links, with the confidence of the weakest link.
         `rows` is anything that indexes an array: positions, a mask, a slice. A row named twice is must-linked to its
         copy.
         """
@@ -306,19 +329,22 @@ class Constraints:
             rows = rows[0]
         return self.restrict(rows)
 
-    __iter__ = None  # row by row makes no sense, and would be slow
+    __iter__ = None  # single rows are not constraints, and iteration would be slow
 
-    # -- joining and choosing --------------------------------------------------------------------------------------
+    # -- union and selection ---------------------------------------------------------------------------------------
 
     def __or__(self, other: Constraints) -> Constraints:
-        """Both at once. Rows known to both keep one class; groups of both are kept side by side."""
+        """Return the union of both constraints. Their groups become separate columns. Their classes must agree."""
         if not isinstance(other, Constraints):
             return NotImplemented
         n_samples = self.n_samples if self.n_samples is not None else other.n_samples
         if None not in (self.n_samples, other.n_samples) and self.n_samples != other.n_samples:
-            raise ConstraintError(f"Constraints about {self.n_samples} rows cannot join {other.n_samples} rows.")
+            raise ConstraintError(
+                f"Constraints of {self.n_samples} rows cannot be joined with constraints of {other.n_samples} rows."
+            )
         if self.ids is not None and other.ids is not None and not np.array_equal(self.ids, other.ids):
             raise ConstraintError("The two constraints name their rows differently. Build both with the same ids.")
+        labels, classes = self._joined_labels(other)
         return type(self)(
             **{
                 name: np.concatenate([getattr(self, name), getattr(other, name)])
@@ -330,7 +356,8 @@ class Constraints:
                     "cannot_link_confidence",
                 )
             },
-            labels=self._joined_labels(other),
+            labels=labels,
+            classes=classes,
             must_groups=_side_by_side(self.must_groups, other.must_groups),
             cannot_groups=_side_by_side(self.cannot_groups, other.cannot_groups),
             soft_groups=_joined_soft_groups(self.soft_groups, other.soft_groups),
@@ -338,23 +365,38 @@ class Constraints:
             ids=self.ids if self.ids is not None else other.ids,
         )
 
-    def _joined_labels(self, other: Constraints) -> IntArray | None:
+    def _joined_labels(self, other: Constraints) -> tuple[IntArray | None, Any]:
         if self.labels is None or other.labels is None:
-            return self.labels if other.labels is None else other.labels
-        clash = (self.labels >= 0) & (other.labels >= 0) & (self.labels != other.labels)
+            one = self if other.labels is None else other
+            return one.labels, one.classes
+        if (self.classes is None) != (other.classes is None):
+            raise ConstraintError("One of the two numbers its classes, the other names them. Use names in both.")
+        mine, theirs, classes = self.labels, other.labels, self.classes
+        if classes is not None and other.classes is not None:
+            classes = np.unique(np.concatenate([classes, other.classes]))
+            mine, theirs = _renumbered(self, classes), _renumbered(other, classes)
+        clash = (mine >= 0) & (theirs >= 0) & (mine != theirs)
         if clash.any():
             row = int(np.flatnonzero(clash)[0])
-            raise ContradictoryConstraintsError(
-                f"Row {self.describe_row(row)} has class {self.labels[row]} in one and {other.labels[row]} in the "
-                "other. Remove one."
+            first, second = (
+                (self.labels[row], other.labels[row]) if classes is None else classes[[mine[row], theirs[row]]]
             )
-        return cast(IntArray, np.maximum(self.labels, other.labels))
+            raise ContradictoryConstraintsError(
+                f"Row {self.describe_row(row)} has class {first} in one and {second} in the other. Remove one."
+            )
+        return cast(IntArray, np.maximum(mine, theirs)), classes
+
+    def numbered(self) -> Constraints:
+        """Return the same constraints with numbered classes, in the order of `classes`, instead of named ones."""
+        if self.classes is None:
+            return self
+        return type(self)(**{**self.__getstate__(), "classes": None})
 
     def _replace(self, **changes: Any) -> Constraints:
         return type(self)(**{**self.__getstate__(), **changes})
 
     def at_least(self, confidence: float) -> Constraints:
-        """Without the pairs that are less sure than `confidence`."""
+        """Return the constraints without pairs of a lower confidence than `confidence`."""
         must, cannot = self.must_link_confidence >= confidence, self.cannot_link_confidence >= confidence
         if must.all() and cannot.all():
             return self
@@ -365,42 +407,84 @@ class Constraints:
             cannot_link_confidence=self.cannot_link_confidence[cannot],
         )
 
-    # -- what follows ----------------------------------------------------------------------------------------------
+    # -- closure, conflicts and feasibility ------------------------------------------------------------------------
 
     @cached_property
     def _closure(self) -> Closure:
         return closure(self)
 
     def closure(self) -> Closure:
-        """Components of must-linked rows and the cannot-links between them, compressed; computed once.
+        """Components of must-linked rows and the cannot-links between them. Computed once.
 
-        All pairs count, whatever their confidence; see `at_least`.
+        Pairs of any confidence count. Use `at_least` first to drop uncertain pairs.
         """
         return self._closure
 
-    def conflicts(self, limit: int | None = None) -> list[Conflict]:
-        """Contradictions: a cannot-link and the shortest chain of must-links against it, each; at most `limit`."""
+    def conflicts(self, limit: int | None = None) -> list[Contradiction]:
+        """At most `limit` contradictions, each a cannot-link and the shortest chain of must-links against it."""
         return find_conflicts(self, limit)
 
     def require_consistent(self) -> None:
-        """Raise `ContradictoryConstraintsError` with the first chain, unless there is no contradiction."""
+        """Raise `ContradictoryConstraintsError` with the first contradiction, if there is one."""
         found = self.conflicts(limit=1)
         if found:
             raise ContradictoryConstraintsError(str(found[0]), found)
 
     def check(self, n_clusters: int, *, work_limit: int = WORK_LIMIT) -> Feasibility:
-        """Whether some labelling with `n_clusters` clusters satisfies everything.
+        """Check whether a labelling with `n_clusters` clusters satisfies all constraints.
 
-        Feasible with a witness, infeasible with rows that prove it, or "unknown" at `work_limit`, which counts steps,
-        not seconds.
+        The result is "feasible" with such a labelling, "infeasible" with rows that prove it, or "unknown" after
+        `work_limit` steps.
         """
         return _feasibility.check(self, n_clusters, work_limit)
 
-    def violations(self, labels: Any) -> tuple[IntArray, IntArray]:
-        """The must-links and the cannot-links that a labelling breaks, as two arrays of pairs.
+    def repair(self, n_clusters: int, price: Any = None) -> Repair:
+        """Find the cheapest statements to drop so that the others hold with `n_clusters` clusters.
 
-        Given pairs as they are; for groups and classes, one pair per row that breaks them, not all pairs. Noise (-1)
-        is with nobody.
+        A statement is a must-link, a cannot-link, the label of one row, or the membership of one row in a must-group
+        or a cannot-group. Repeated pairs are dropped together. Soft groups and triplets contradict nothing and stay.
+
+        Parameters
+        ----------
+        n_clusters : int
+        price : array, dict, function, Impact or None
+            Price of dropping each statement, at least 0; infinity keeps it in any case. None takes the confidences,
+            which are 1 for labels and groups. An array has one price per must-link, then one per cannot-link. A dict
+            has prices by kind: `must_link` and `cannot_link` one per pair, `label`, `must_group` and `cannot_group`
+            one per row (per row and column, if there are several), or a number for all of a kind; kinds left out are
+            priced by confidence. A function is called with each `Statement`. The result of `clew.audit.impact` gives
+            confidence / (1 + score / unit), so that suspicious statements go first. `Answers.prices` prices answers by
+            annotator.
+
+        Returns
+        -------
+        Repair
+            The remaining constraints, the dropped statements, their cost, a lower bound on the cost of every repair,
+            and whether this repair is proved to be the cheapest.
+
+        Notes
+        -----
+        Finding the cheapest repair is NP-hard. Connected parts are solved one by one, each as a hitting set of
+        contradictions and of proofs that k clusters are not enough. These are found as needed and solved with HiGHS. A
+        part that reaches the work limit is repaired greedily, and the result reports the bound.
+
+        Examples
+        --------
+        >>> from clew import Constraints
+        >>> known = Constraints([(0, 1), (1, 2)], [(0, 2)], must_link_confidence=[0.9, 0.6])
+        >>> found = known.repair(2)
+        >>> print(found)
+        Drop 1 statement at a price of 0.6, and the rest holds in 2 clusters. No repair is cheaper.
+        >>> print(found.dropped[0])
+        1 and 2 belong together
+        """
+        return _repair.repair(self, n_clusters, price)
+
+    def violations(self, labels: Any) -> tuple[IntArray, IntArray]:
+        """The must-links and the cannot-links that a labelling violates, as two arrays of pairs.
+
+        All violated given pairs are listed. For groups and classes there is one pair per violating row, not all pairs.
+        A noise row (-1) is together with no other row.
         """
         clusters = np.asarray(labels)
         if clusters.ndim != 1 or len(clusters) < self.n_rows:
@@ -429,10 +513,10 @@ class Constraints:
             np.where(grouped, dense(groups) * (int(clusters.max(initial=0)) + 1) + clusters, -1)
         )
 
-    # -- out -------------------------------------------------------------------------------------------------------
+    # -- output ----------------------------------------------------------------------------------------------------
 
     def to_file(self, path: str | os.PathLike[str]) -> None:
-        """Write csv, tsv, jsonl or parquet, in the user's ids where known; `from_file` reads it back."""
+        """Write csv, tsv, jsonl or parquet, with the user's ids if there are any. `from_file` reads the file."""
         write_table(path, records_of(self))
 
     def __eq__(self, other: object) -> bool:
@@ -463,6 +547,13 @@ class Constraints:
             parts.append(f"triplets={len(self.triplets)}")
         rows = "unknown rows" if self.n_samples is None else f"{self.n_samples} rows"
         return f"<Constraints on {rows}: {', '.join(parts)}>"
+
+
+def _renumbered(constraints: Constraints, classes: np.ndarray[Any, Any]) -> IntArray:
+    """Renumber the labels by the positions of their names in `classes`."""
+    assert constraints.labels is not None and constraints.classes is not None
+    places = np.append(np.searchsorted(classes, constraints.classes), -1)
+    return cast(IntArray, places[constraints.labels])
 
 
 def _side_by_side(first: IntArray | None, second: IntArray | None) -> IntArray | None:

@@ -1,4 +1,4 @@
-"""Files of constraints, read: our own csv, tsv, jsonl and parquet, and those of other tools."""
+"""Read files of constraints: clew's own csv, tsv, jsonl and parquet, and files of other tools."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
-from clew._tables import delimiter_of, read_json_lines, require_pyarrow, unguarded
+from clew._tables import delimiter_of, encoding_of, read_json_lines, reading_arrays, require_pyarrow, unguarded
 from clew.constraints._records import Records, key_of
 from clew.constraints.formats import read_document, recognised
 from clew.constraints.formats._document import Document
@@ -31,7 +30,7 @@ def read_records(
     id_columns: str | Sequence[str] = (),
     known: Iterable[Any] | None = None,
 ) -> Records:
-    """Read a file of answers, whoever wrote it; errors name the file and the line."""
+    """Read a file of answers of any known tool. Errors name the file and the line."""
     path = Path(path)
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
@@ -39,7 +38,7 @@ def read_records(
             f"{path.name}: cannot read {path.suffix or 'a file without an ending'!r}. Use {', '.join(FORMATS)}."
         )
     try:
-        path.open("rb").close()  # one sentence for a missing file, whatever the reader of its format would say
+        path.open("rb").close()  # the same message for a missing file in every format
         content, where = reader(path)
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}. Check the path.") from None
@@ -61,7 +60,7 @@ def read_records(
 
 
 def records_of_document(document: Document, format: str | None = None) -> Records:
-    """The answers in a document, of another tool or in our own columns."""
+    """Read the answers in a document of another tool, or in clew's own columns."""
     tool = recognised(document, format)
     if tool is not None:
         return read_document(document, tool)
@@ -87,7 +86,7 @@ def _first_line_not_utf8(path: Path) -> int:
 
 
 def _read_csv(path: Path) -> _Content:
-    with open(path, newline="", encoding="utf-8-sig") as file:
+    with open(path, newline="", encoding=encoding_of(path)) as file:
         first = file.readline()
         reader = csv.reader(chain([first], file), delimiter=delimiter_of(path, first))
         try:
@@ -117,20 +116,22 @@ def _read_jsonl(path: Path) -> _Content:
 
 def _read_json(path: Path) -> _Content:
     try:
-        value = json.loads(path.read_text(encoding="utf-8-sig"))
+        value = json.loads(path.read_text(encoding=encoding_of(path)))
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":  # one object a line, under the wrong ending
             return _read_jsonl(path)
         raise FileError(f"{path.name} line {error.lineno}: not JSON ({error.msg}).") from None
+    except ValueError:  # Python refuses integers of more than 4,300 digits
+        raise FileError(f"{path.name}: a number has too many digits to be read.") from None
     if not isinstance(value, list | dict):
         raise FileError(f"{path.name}: expected a list of objects, or one object; found {type(value).__name__}.")
     return value, lambda place: f"{path.name}, object {place}"
 
 
 def _read_text(path: Path) -> _Content:
-    """COP-Kmeans: two row numbers and 1 or -1 a line, between spaces."""
+    """Read a file of COP-Kmeans: two row numbers and 1 or -1 per line, separated by spaces."""
     rows, lines = [], []
-    with open(path, encoding="utf-8-sig") as file:
+    with open(path, encoding=encoding_of(path)) as file:
         for number, text in enumerate(file, start=1):
             cells = text.split()
             if not cells or cells[0].startswith("#"):
@@ -145,12 +146,9 @@ def _read_text(path: Path) -> _Content:
 
 
 def _read_pairs(path: Path) -> _Content:
-    """metric-learn: an array of row pairs and one of 1 and -1."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, BadZipFile) as error:
-        raise FileError(f"{path.name}: not readable as npz ({error}).") from None
+    """Read a file of metric-learn: an array of row pairs, and an array of 1 and -1."""
+    with reading_arrays(path) as file, np.load(file, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
     pairs, answers = arrays.get("pairs"), arrays.get("y", arrays.get("y_pairs"))
     if pairs is None or answers is None or pairs.ndim != 2 or pairs.shape[1] != 2 or answers.shape != pairs.shape[:1]:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items()) or "nothing"

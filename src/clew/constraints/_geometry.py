@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from clew.constraints._arrays import FloatArray, IntArray
 from clew.exceptions import ConstraintError, DataError, ParameterError
 
-# Distances held at once: 32 megabytes.
+# Number of distances in memory at a time: 32 megabytes.
 _BLOCK_ENTRIES = 4_000_000
 
 
@@ -20,7 +20,7 @@ def pairs_closer_than(X: Any, delta: float, limit: int) -> IntArray:
     """All pairs at a distance strictly below `delta`."""
     points = _points(X, "delta", delta)
     tree = cKDTree(points)
-    # Counting visits no pair twice and lists none; the count includes each row with itself and both directions.
+    # The tree counts pairs without listing them. Its count includes each row with itself and both directions.
     count = (int(tree.count_neighbors(tree, np.nextafter(delta, 0))) - len(points)) // 2 if delta > 0 else 0
     _refuse(count, limit, f"closer than delta={delta:g}", "lower delta")
     pairs = tree.query_pairs(delta, output_type="ndarray").astype(np.int64)
@@ -47,6 +47,11 @@ def pairs_farther_than(X: Any, gamma: float, limit: int) -> IntArray:
 def _points(X: Any, name: str, value: Any) -> FloatArray:
     if not isinstance(value, Real) or not float(value) >= 0:
         raise ParameterError(f"{name}={value!r}: expected a distance >= 0.")
+    return as_points(X)
+
+
+def as_points(X: Any) -> FloatArray:
+    """Validate a dense table of finite numbers."""
     try:
         points = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):

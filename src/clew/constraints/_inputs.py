@@ -1,4 +1,4 @@
-"""Everything people pass as constraints, turned into the arguments of `Constraints`."""
+"""Convert every accepted form of constraints into the arguments of `Constraints`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
 
+from clew._frames import as_frame
 from clew.constraints._answers import Answers
-from clew.constraints._arrays import IntArray, as_integers, as_rows_together
+from clew.constraints._arrays import IntArray, as_rows_together, distinct_pairs, filled
 from clew.constraints._files import read_records, records_of_document
 from clew.constraints._records import Records, arguments_of, key_of, row_lookup
 from clew.constraints.formats import recognised, records_of_manager
 from clew.constraints.formats._document import Document
 from clew.exceptions import ConstraintError
 
-# Our word for each key that a dict may use; the others are those of neighbouring packages.
+# Argument of `Constraints` for each key that a dict may use. The aliases are keys of related packages.
 _KEYS = {
     "must_link": "must_link",
     "ml": "must_link",
@@ -45,9 +46,9 @@ _FORMS = (
 
 
 def arguments_from(given: Any, n_samples: int | None, ids: Any, table: Any = None) -> dict[str, Any]:
-    """The arguments of `Constraints` for any accepted form that is not a `Constraints` itself."""
-    if isinstance(given, Answers):
-        return arguments_of(given.records, ids, n_samples)
+    """Return the arguments of `Constraints` for any accepted form except a `Constraints` object."""
+    if isinstance(given, Answers | Records):
+        return arguments_of(given.records if isinstance(given, Answers) else given, ids, n_samples)
     if isinstance(given, str | os.PathLike):
         return arguments_of(read_records(given, table=table, known=ids), ids, n_samples)
     if isinstance(given, Mapping):
@@ -60,9 +61,9 @@ def arguments_from(given: Any, n_samples: int | None, ids: Any, table: Any = Non
         return arguments_of(managed, ids, n_samples)
     if sparse.issparse(given):
         return _from_signed_matrix(given, ids)
-    frame = nw.from_native(given, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        columns = {name: _cells(frame[name]) for name in frame.columns}
+    frame = as_frame(given, ConstraintError)
+    if frame is not None:
+        columns = {str(name): _cells(frame.get_column(name)) for name in frame.columns}
         return arguments_of(records_of_document(_document("The frame", columns, ids, table)), ids, n_samples)
     series = nw.from_native(given, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
@@ -77,6 +78,48 @@ def arguments_from(given: Any, n_samples: int | None, ids: Any, table: Any = Non
     raise ConstraintError(f"constraints of type {type(given).__name__} cannot be read.{hint} Pass {_FORMS}.")
 
 
+def only_means_constraints(value: Any, n_rows: int) -> bool:
+    """Whether a value can be constraints but not one label per row."""
+    if value is None:
+        return False
+    if (
+        isinstance(value, Answers | Mapping | str | os.PathLike)
+        or hasattr(value, "must_link")
+        or sparse.issparse(value)
+    ):
+        return True
+    if records_of_manager(value) is not None:
+        return True
+    frame = nw.from_native(value, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return len(frame) != n_rows or "answer" in frame.columns
+    if has_missing_labels(value):
+        return True
+    pairs = value[0] if isinstance(value, tuple) and len(value) == 2 else value
+    return isinstance(pairs, list | tuple | np.ndarray) and _ndim(pairs) in (-1, 2) and len(pairs) != n_rows
+
+
+def has_missing_labels(value: Any) -> bool:
+    """Whether a list, array or series has empty entries (None or NaN), as the labels of some rows have."""
+    series = nw.from_native(value, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        return series.null_count() > 0 or (series.dtype.is_float() and bool(series.is_nan().any()))
+    if _ndim(value) != 1:
+        return False
+    array = np.asarray(value)
+    if array.dtype.kind == "f":
+        return bool(np.isnan(array).any())
+    return array.dtype == object and any(item is None or item != item for item in array.tolist())
+
+
+def marks_unknown(value: Any) -> bool:
+    """Whether a value looks like the labels of some rows: several classes from 0 on, and -1."""
+    if value is None or _ndim(value) != 1:
+        return False
+    labels = np.asarray(value)
+    return labels.dtype.kind == "i" and labels.min(initial=0) == -1 and len(np.unique(labels)) > 2
+
+
 def _document(name: str, content: Any, ids: Any, table: Any) -> Document:
     known = None if ids is None else frozenset(row_lookup(ids))
     return Document(name, content, lambda place: f"constraints row {place}", ConstraintError, table, (), known)
@@ -89,7 +132,7 @@ def _cells(column: nw.Series[Any]) -> list[Any]:
 
 def _ndim(given: Any) -> int:
     try:
-        return int(np.ndim(given))
+        return int(given.ndim if hasattr(given, "ndim") else np.asarray(given).ndim)
     except ValueError:  # ragged
         return -1
 
@@ -128,17 +171,13 @@ def _from_dict(given: Mapping[Any, Any], ids: Any) -> dict[str, Any]:
             raise ConstraintError(
                 f"'fixed' has shape {np.shape(fixed)}, the labels {np.shape(arguments['labels'])}. Give one per row."
             )
-        arguments["labels"] = np.where(np.asarray(fixed, dtype=bool), as_integers(arguments["labels"], "labels"), -1)
+        arguments["labels"] = [
+            label if kept else None
+            for label, kept in zip(filled(arguments["labels"], "labels").tolist(), np.asarray(fixed), strict=True)
+        ]
     if unlabelled is not None:
-        given_labels = np.asarray(arguments["labels"])
-        if given_labels.dtype.kind in "iu":
-            arguments["labels"] = np.where(given_labels == unlabelled, -1, given_labels)
-        else:
-            names = given_labels.astype(object).astype(str)
-            known = names != str(unlabelled)
-            codes = np.full(len(names), -1, dtype=np.int64)
-            codes[known] = np.unique(names[known], return_inverse=True)[1]
-            arguments["labels"] = codes
+        given_labels = filled(arguments["labels"], "labels").tolist()
+        arguments["labels"] = [None if key_of(label) == key_of(unlabelled) else label for label in given_labels]
     return {**arguments, "ids": ids}
 
 
@@ -155,7 +194,7 @@ def _rows_of_ids(tuples: Any, name: str, width: int, lookup: dict[str, int]) -> 
 
 
 def _from_pairs_and_answers(pairs: Any, answers: Any, n_samples: int | None, ids: Any) -> dict[str, Any]:
-    """metric-learn's form: row pairs and +1 / -1."""
+    """Read the form of metric-learn: row pairs and +1 / -1."""
     together, signs = (
         as_rows_together(pairs, "pairs", 2) if ids is None else np.asarray(pairs).reshape(-1, 2),
         np.asarray(answers),
@@ -168,7 +207,7 @@ def _from_pairs_and_answers(pairs: Any, answers: Any, n_samples: int | None, ids
 
 
 def _from_signed_matrix(matrix: Any, ids: Any) -> dict[str, Any]:
-    """Positive entries must-link, negative ones cannot-link; their size is the confidence. Both triangles count."""
+    """Read a signed matrix: entries above 0 are must-links, below 0 cannot-links, with |entry| as confidence."""
     if matrix.shape[0] != matrix.shape[1]:
         raise ConstraintError(f"The signed matrix has shape {matrix.shape}: expected rows x rows.")
     entries = sparse.coo_array(matrix)
@@ -183,10 +222,9 @@ def _from_signed_matrix(matrix: Any, ids: Any) -> dict[str, Any]:
         )
     arguments: dict[str, Any] = {"n_samples": matrix.shape[0], "ids": ids}
     for name, chosen in (("must_link", values > 0), ("cannot_link", values < 0)):
-        # A symmetric matrix states each pair twice: keep the surer one.
-        order = np.argsort(-np.abs(values[chosen]), kind="stable")
-        pairs = np.sort(rows[chosen][order], axis=1)
-        pairs, first = np.unique(pairs, axis=0, return_index=True)
-        arguments[name] = pairs
-        arguments[f"{name}_confidence"] = np.abs(values[chosen][order][first])
+        # Both triangles count. A symmetric matrix gives each pair twice: keep the higher confidence.
+        confidence = np.abs(values[chosen])
+        stated = distinct_pairs(rows[chosen], confidence)
+        arguments[name] = stated.pairs
+        arguments[f"{name}_confidence"] = confidence[stated.best]
     return arguments

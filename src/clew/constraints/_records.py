@@ -1,7 +1,7 @@
 """From records (lines of a file, rows of a frame) to the arguments of `Constraints`, and back.
 
-Columns: ``id_1, id_2, answer[, confidence, annotator, time, source, comment]``. Knowledge that is no pair uses the same
-table with another word as its answer:
+Columns: ``id_1, id_2, answer[, confidence, annotator, time, source, comment]``. Constraints other than pairs use the
+same table with another word as answer:
 
 =============  ==============================================================
 answer         meaning
@@ -31,7 +31,7 @@ from clew.exceptions import ConstraintError, FileError
 if TYPE_CHECKING:
     from clew.constraints._constraints import Constraints
 
-# Column names of neighbouring tools, read as ours.
+# Column names of related tools, and the names in clew.
 _ALIASES = {
     "id_1": ("id_1", "i", "unique_id_l"),
     "id_2": ("id_2", "j", "unique_id_r"),
@@ -57,7 +57,7 @@ _ANSWERS = {
     ),
     "unsure": ("unsure", "not sure", "don't know", "can't say", "unknown", "skip", "uncertain", "u", "?"),
 }
-# More group columns than this are a slip.
+# Most group columns. A larger number is a mistake in the file.
 _COLUMNS = 100
 _KIND_OF_WORD = {word: kind for kind, words in _ANSWERS.items() for word in words}
 _OTHER_KINDS = ("label", "must_group", "cannot_group", "soft_group", "closer", "rows")
@@ -65,10 +65,10 @@ _OTHER_KINDS = ("label", "must_group", "cannot_group", "soft_group", "closer", "
 
 @dataclass(frozen=True)
 class Records:
-    """A table of answers as it was read: columns by name, and how to name its n-th record to the user.
+    """A table of answers from a file: columns by name, and a function that names the n-th record in messages.
 
-    `format` is the tool that wrote it, `n_open` how many questions it left without an answer, and `unmatched` a
-    sentence about pairs of whole records that could not be found among the rows.
+    `format` is the tool that wrote the file. `n_open` is the number of questions without an answer. `unmatched` is a
+    sentence about pairs of records that match no row.
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -80,7 +80,7 @@ class Records:
     unmatched: str = ""
 
     def column(self, name: str) -> tuple[str, Sequence[Any]]:
-        """A required column under our name or a known alias."""
+        """A required column, by its name in clew or a known alias."""
         for alias in _ALIASES[name]:
             if alias in self.columns:
                 return alias, self.columns[alias]
@@ -90,7 +90,7 @@ class Records:
         )
 
     def ids(self) -> list[str]:
-        """Every id named, in order of first appearance."""
+        """All ids in the table, in order of first appearance."""
         first, second = self.column("id_1")[1], self.column("id_2")[1]
         named = [key_of(value) for pair in zip(first, second, strict=True) for value in pair]
         named += [key_of(value) for value in self.columns.get("id_3", ())]
@@ -98,7 +98,7 @@ class Records:
 
 
 def key_of(value: Any) -> str:
-    """The text under which an id is looked up: 7, 7.0 and "7" are one id."""
+    """Lookup key of an id: 7, 7.0 and "7" are the same id."""
     if value is None or (isinstance(value, float) and value != value):
         return ""
     if isinstance(value, float | np.floating) and float(value).is_integer():
@@ -109,7 +109,7 @@ def key_of(value: Any) -> str:
 
 
 def answer_kind(word: Any) -> str | None:
-    """ "must", "cannot" or "unsure" for any of the words people use, whatever their case; None for others."""
+    """Parse an answer word in any case as "must", "cannot" or "unsure". None for unknown words."""
     return _KIND_OF_WORD.get(key_of(word).casefold())
 
 
@@ -125,8 +125,16 @@ def row_lookup(ids: Any) -> dict[str, int]:
     return rows
 
 
+def row_of(value: Any, lookup: dict[str, int] | None) -> int | None:
+    """Row position of an id, or of a row position if there is no lookup. None if there is no such row."""
+    key = key_of(value)
+    if lookup is not None:
+        return lookup.get(key)
+    return int(key) if _is_whole(key) else None
+
+
 def arguments_of(records: Records, ids: Any, n_samples: int | None) -> dict[str, Any]:
-    """The arguments of the `Constraints` that the records state."""
+    """Convert records to the arguments of `Constraints`."""
     if records.unmatched:
         warnings.warn(records.unmatched, stacklevel=4)
     lookup = None if ids is None else row_lookup(ids)
@@ -139,7 +147,12 @@ def arguments_of(records: Records, ids: Any, n_samples: int | None) -> dict[str,
     seconds = records.column("id_2")[1] if paired.any() else [""] * n_records
     second = _rows(records, "id_2", seconds, lookup, paired)
     third = _rows(records, "id_3", records.columns.get("id_3", [""] * n_records), lookup, kinds == "closer")
-    group = _whole_numbers(records, "group", np.isin(kinds, _OTHER_KINDS) & (kinds != "closer"))
+    named_labels = _class_names(records, kinds == "label")
+    numbered = np.isin(kinds, _OTHER_KINDS) & (kinds != "closer")
+    group = _whole_numbers(records, "group", numbered & (kinds != "label") if named_labels else numbered)
+    if named_labels:
+        labelled = np.flatnonzero(kinds == "label").tolist()
+        group[labelled] = np.searchsorted(named_labels, [key_of(records.columns["group"][place]) for place in labelled])
     column = _whole_numbers(records, "column", np.isin(kinds, ("must_group", "cannot_group")))
     if n_samples is None and ids is not None:
         n_samples = len(ids)
@@ -176,6 +189,7 @@ def arguments_of(records: Records, ids: Any, n_samples: int | None) -> dict[str,
         "cannot_link": np.column_stack([first, second])[cannot],
         "cannot_link_confidence": confidence[cannot],
         "labels": by_row("label"),
+        "classes": named_labels or None,
         "must_groups": by_row("must_group"),
         "cannot_groups": by_row("cannot_group"),
         "soft_groups": soft_groups,
@@ -186,7 +200,7 @@ def arguments_of(records: Records, ids: Any, n_samples: int | None) -> dict[str,
 
 
 def records_of(constraints: Constraints) -> dict[str, list[Any]]:
-    """The table that states the constraints; `arguments_of` reads it back. Optional columns appear where needed."""
+    """Convert constraints to a table, the inverse of `arguments_of`. Optional columns appear if they are needed."""
     name = constraints.describe_row
     lines: list[dict[str, Any]] = []
     for pairs, confidence, answer in (
@@ -198,8 +212,12 @@ def records_of(constraints: Constraints) -> dict[str, list[Any]]:
             lines.append(line if sure == 1 else {**line, "confidence": sure})
     for a, b, c in constraints.triplets.tolist():
         lines.append({"id_1": name(a), "id_2": name(b), "answer": "closer", "id_3": name(c)})
+    if constraints.labels is not None:
+        for row in np.flatnonzero(constraints.labels >= 0).tolist():
+            number = int(constraints.labels[row])
+            group = number if constraints.classes is None else constraints.classes[number]
+            lines.append({"id_1": name(row), "answer": "label", "group": group})
     for groups, answer in (
-        (constraints.labels, "label"),
         (constraints.must_groups, "must_group"),
         (constraints.cannot_groups, "cannot_group"),
     ):
@@ -218,7 +236,7 @@ def records_of(constraints: Constraints) -> dict[str, list[Any]]:
 
 
 def kinds_of(records: Records) -> np.ndarray[Any, Any]:
-    """What each record states: must, cannot, unsure, or one of the words that are no pairs."""
+    """Kind of each record: must, cannot, unsure, or one of the words for other constraints than pairs."""
     kinds = []
     for place, answer in enumerate(records.column("answer")[1]):
         kind = answer_kind(answer) or key_of(answer).casefold()
@@ -232,7 +250,7 @@ def kinds_of(records: Records) -> np.ndarray[Any, Any]:
 
 
 def confidences_of(records: Records, kinds: np.ndarray[Any, Any]) -> list[float]:
-    """How sure each record is; 1 where it does not say."""
+    """Confidence of each record, 1 if it gives none."""
     values = records.columns.get("confidence")
     if values is None:
         return [1.0] * len(kinds)
@@ -256,12 +274,12 @@ def _rows(
     lookup: dict[str, int] | None,
     needed: np.ndarray[Any, Any],
 ) -> IntArray:
-    """Row positions of the ids in the records that need them; 0 elsewhere."""
+    """Row positions of the ids in the records that need them, 0 elsewhere."""
     keys = [key_of(value) if used else "" for value, used in zip(values, needed.tolist(), strict=True)]
     if lookup is None:
         rows = np.array([int(key or 0) if _is_whole(key or "0") else -1 for key in keys], dtype=np.int64)
         wrong = (rows < 0) | (needed & np.array([not key for key in keys], dtype=bool))
-        remedy = "is no row position (0, 1, …). Pass ids= (in the shell: --id COLUMN) to use your own ids."
+        remedy = "is not a row position (0, 1, …). Pass ids= (in the shell: --id COLUMN) to use your own ids."
     else:
         rows = np.array(
             [lookup.get(key, -1) if used else 0 for key, used in zip(keys, needed, strict=True)],
@@ -279,6 +297,14 @@ def _is_whole(text: str) -> bool:
     return text.lstrip("+-").isdecimal() and len(text) < 21 and abs(int(text)) < 2**63
 
 
+def _class_names(records: Records, labels: np.ndarray[Any, Any]) -> list[str]:
+    """Names of the classes in sorted order. Empty if the classes are numbers."""
+    groups = records.columns.get("group", [""] * len(labels))
+    keys = {key_of(groups[place]) for place in np.flatnonzero(labels).tolist()}
+    # A number that is not a valid class number is a mistake, not a name.
+    return sorted(keys) if all(keys) and not any(key.lstrip("-").isdecimal() for key in keys) else []
+
+
 def _whole_numbers(records: Records, column: str, needed: np.ndarray[Any, Any]) -> IntArray:
     numbers = np.zeros(len(needed), dtype=np.int64)
     for place, value in enumerate(records.columns.get(column, [""] * len(needed))):
@@ -294,7 +320,7 @@ def _whole_numbers(records: Records, column: str, needed: np.ndarray[Any, Any]) 
 
 
 def _check_rows(records: Records, rows: IntArray, kinds: np.ndarray[Any, Any], n_samples: int | None) -> None:
-    """Rows named twice in one line and rows out of range, named by where they were read."""
+    """Raise if a record names a row twice or a row out of range. The message names the record."""
     width = np.select([kinds == "closer", np.isin(kinds, ("must", "cannot"))], [3, 2], 1)
     used = np.arange(3) < width[:, None]
     twice = (used[:, 1:] & (rows[:, 1:] == rows[:, :-1])).any(axis=1) | (used[:, 2] & (rows[:, 2] == rows[:, 0]))

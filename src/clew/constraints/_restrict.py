@@ -1,8 +1,8 @@
-"""Constraints on some of the rows, with what followed from the others kept.
+"""Restrict constraints to some rows, and keep the pairs that dropped rows entail.
 
-Dropping a row must not drop what it proved: if a-b and b-c are must-linked and b goes, a-c stays. Links that are added
-for this are certain where the chain is certain; otherwise they carry the lowest confidence found in the component.
-Classes and cannot-groups pass from dropped rows to kept ones through certain links only.
+If a-b and b-c are must-linked and b is dropped, a-c is added. The added link is certain if the chain is certain.
+Otherwise its confidence is the lowest in the component. Kept rows inherit classes and cannot-groups of dropped rows
+through certain links only.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from clew.constraints._closure import component_numbers, must_links
 if TYPE_CHECKING:
     from clew.constraints._constraints import Constraints
 
-# Up to this many rows, an inherited group is written out as pairs with the row that inherits it.
+# Most rows of an inherited cannot-group that is expanded to pairs with the inheriting row.
 _SMALL_GROUP = 32
 
 
 def restricted(constraints: Constraints, rows: IntArray) -> dict[str, Any]:
-    """Arguments of the `Constraints` about `rows` alone; a row named twice is must-linked to its copy."""
+    """Arguments of the `Constraints` restricted to `rows`. A row named twice is must-linked to its copy."""
     n_kept = len(rows)
     place = np.full(len(constraints), -1, dtype=np.int64)
-    place[rows[::-1]] = np.arange(n_kept)[::-1]  # the first copy of a row stands for it
+    place[rows[::-1]] = np.arange(n_kept)[::-1]  # the first copy represents the row
     copies = np.flatnonzero(place[rows] != np.arange(n_kept))
     given, *grouped = must_links(constraints)
     certain = constraints.must_link_confidence == 1
-    strong = _StandIns(place, *component_numbers(len(constraints), given[certain], *grouped))
-    weak = _StandIns(place, *component_numbers(len(constraints), given, *grouped))
+    strong = _Representatives(place, *component_numbers(len(constraints), given[certain], *grouped))
+    weak = _Representatives(place, *component_numbers(len(constraints), given, *grouped))
     weakest = np.ones(weak.n_components)
     np.minimum.at(weakest, weak.component_of[given[:, 0]], constraints.must_link_confidence)
 
@@ -61,18 +61,19 @@ def restricted(constraints: Constraints, rows: IntArray) -> dict[str, Any]:
         "cannot_link": np.concatenate([cannot_link, more_apart]),
         "cannot_link_confidence": np.concatenate([cannot_confidence, np.ones(len(more_apart))]),
         "labels": labels,
+        "classes": constraints.classes,
         "must_groups": must_groups,
         "cannot_groups": cannot_groups,
         "soft_groups": None if constraints.soft_groups is None else constraints.soft_groups[rows],
         "triplets": _usable(strong.of[constraints.triplets], np.ones(len(constraints.triplets)))[0],
         "n_samples": n_kept,
-        # Ids name rows one to one; copies of a row cannot both have its id.
+        # Ids are unique, so copies of a row cannot both have its id.
         "ids": None if constraints.ids is None or len(copies) else constraints.ids[rows],
     }
 
 
-class _StandIns:
-    """For every old row the new position that stands for it: its own, or that of a kept row joined to it; else -1."""
+class _Representatives:
+    """New position that represents each old row: its own, or that of a kept row must-linked to it, else -1."""
 
     def __init__(self, place: IntArray, component_of: IntArray, n_components: int) -> None:
         self.component_of, self.n_components = component_of, n_components
@@ -83,19 +84,19 @@ class _StandIns:
 
 
 def _usable(pairs: IntArray, confidence: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Those whose rows are all still there and still different."""
+    """Pairs whose rows are all kept and still different."""
     ordered = np.sort(pairs, axis=1)
     usable = (ordered >= 0).all(axis=1) & (ordered[:, 1:] != ordered[:, :-1]).all(axis=1)
     return pairs[usable], confidence[usable]
 
 
 def _bridges(wanted: IntArray, present: IntArray) -> IntArray:
-    """Pairs of new positions that join, within each wanted component, the components present."""
+    """Pairs of new positions that join the present components within each wanted component."""
     _, firsts = np.unique(wanted * (present.max(initial=0) + 1) + present, return_index=True)
     return firsts[links_within(wanted[firsts])]
 
 
-def _restricted_labels(labels: IntArray | None, rows: IntArray, strong: _StandIns) -> IntArray | None:
+def _restricted_labels(labels: IntArray | None, rows: IntArray, strong: _Representatives) -> IntArray | None:
     if labels is None:
         return None
     kept = labels[rows]
@@ -107,18 +108,18 @@ def _restricted_labels(labels: IntArray | None, rows: IntArray, strong: _StandIn
 
 
 def _restricted_cannot_groups(
-    constraints: Constraints, rows: IntArray, copies: IntArray, place: IntArray, strong: _StandIns
+    constraints: Constraints, rows: IntArray, copies: IntArray, place: IntArray, strong: _Representatives
 ) -> tuple[npt.NDArray[np.int64] | None, IntArray]:
-    """Groups of the kept rows, and cannot-links; a kept row takes over the groups of dropped rows it is joined to.
+    """Cannot-groups and cannot-links of the kept rows. A kept row inherits groups of dropped rows must-linked to it.
 
-    A row that comes to be in several groups keeps one in its column. Of the others, small ones become cannot-links
-    between the row and the group, large ones a further column each time their rows are taken already.
+    A row in several groups keeps one group in the column. Of its other groups, a small one becomes cannot-links between
+    the row and the group, and a large one goes to the first further column in which its rows are free.
     """
     columns: list[IntArray] = []
     links = [np.empty((0, 2), dtype=np.int64)]
     for column in group_columns(constraints.cannot_groups):
         kept = column[rows]
-        kept[copies] = -1  # a row and its copy are one thing, not two of a group
+        kept[copies] = -1  # a row and its copy are must-linked, not two members of a group
         heirs = np.flatnonzero((place < 0) & (column >= 0) & (strong.of >= 0))
         inherited = np.unique(np.column_stack([column[heirs], strong.of[heirs]]), axis=0)
         inherited = inherited[kept[inherited[:, 1]] != inherited[:, 0]]
@@ -136,7 +137,7 @@ def _restricted_cannot_groups(
             if len(own) + len(those) <= _SMALL_GROUP:
                 everyone = np.concatenate([those, own])
                 first, second = np.triu_indices(len(everyone), k=1)
-                among = first < len(those)  # pairs of two that keep the group are said by their column
+                among = first < len(those)  # the column already covers pairs of two rows that keep the group
                 links.append(np.column_stack([everyone[first[among]], everyone[second[among]]]))
                 continue
             everyone = np.concatenate([those, own])
@@ -151,7 +152,7 @@ def _restricted_cannot_groups(
 
 
 def _by_group(groups: IntArray) -> tuple[dict[int, tuple[int, int]], IntArray]:
-    """Rows by group: where each group starts and stops in the list of rows, and that list."""
+    """Start and stop of each group in a list of rows sorted by group, and that list."""
     rows = np.flatnonzero(groups >= 0)
     rows = rows[np.argsort(groups[rows], kind="stable")]
     values, starts, counts = np.unique(groups[rows], return_index=True, return_counts=True)

@@ -1,4 +1,4 @@
-"""Simulated knowledge: pairs drawn from known labels, some of them wrong on purpose."""
+"""Simulated constraints: pairs sampled from true labels, with an error rate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clew.exceptions import ParameterError
 def sample_pairs(
     y: Any, n: int, balance: float | None, noise: float, rng: np.random.Generator
 ) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-    """Draw `n` different pairs of labelled rows; the flags say which are answered "same"."""
+    """Draw `n` different pairs of labelled rows, with flags for the answer "same"."""
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ParameterError(f"y has shape {labels.shape}: expected one label per row.")
@@ -54,7 +54,7 @@ def _enough(wanted: int, there: int, what: str) -> None:
 
 
 def _distinct(total: int, n: int, rng: np.random.Generator) -> IntArray:
-    """`n` different numbers below `total`, without listing them all."""
+    """Draw `n` different numbers below `total` without listing all numbers."""
     if total <= 4 * n:
         return rng.permutation(total)[:n]
     found = np.unique(rng.integers(0, total, n))

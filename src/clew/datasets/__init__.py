@@ -1,8 +1,8 @@
-"""Tables of the user's own data as vectors, and a few bundled sets to try things on.
+"""Read tables, turn them into vectors, and load a few bundled data sets.
 
-`read_table` reads csv, tsv, jsonl, parquet, npy and npz; `encode` makes vectors of any table and tells how;
-`write_table` writes csv, tsv, jsonl and parquet, whole or not at all. `load` gives a bundled data set by its name;
-nothing is fetched from a network.
+`read_table` reads csv, tsv, jsonl, parquet, npy and npz. `encode` turns any table into vectors and describes how.
+`write_table` writes csv, tsv, jsonl and parquet; an error leaves no partial file. `load` returns a bundled data set by
+its name, without network access.
 """
 
 from clew._tables import check_writable, replacing, write_table
@@ -11,6 +11,7 @@ from clew.datasets._bundled import Dataset, load, load_breast_cancer, load_digit
 from clew.datasets._encode import Encoded, Encoding, encode
 from clew.datasets._read import Table, read_table
 from clew.datasets._scaling import scaled
+from clew.datasets._size import check_size
 
 __all__ = [
     "Dataset",
@@ -18,6 +19,7 @@ __all__ = [
     "Encoding",
     "Table",
     "as_table",
+    "check_size",
     "check_writable",
     "encode",
     "load",

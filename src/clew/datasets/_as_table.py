@@ -1,4 +1,4 @@
-"""Anything that holds rows as a `Table`: a path, a frame, an array, records, a folder of images."""
+"""Convert any data with rows to a `Table`: a path, a frame, an array, records, a folder of images."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from clew._frames import as_frame, without_mask
 from clew.datasets._cells import column_of, columns_of
 from clew.datasets._read import Table, read_table
 from clew.exceptions import DataError, DataTypeError, FileError
@@ -19,16 +20,18 @@ from clew.exceptions import DataError, DataTypeError, FileError
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff")
 
 
-def as_table(data: Any, *, text: Collection[str] = ()) -> Table:
-    """Give any data with rows as a table of named columns.
+def as_table(data: Any, *, text: Collection[str] = (), sep: str | None = None, encoding: str | None = None) -> Table:
+    """Convert any data with rows to a table of named columns.
 
     Parameters
     ----------
     data : Table, path, frame, array, sparse matrix, or list of dicts
-        A path is a file (csv, tsv, jsonl, parquet, npy, npz) or a folder, which becomes a table of the images in it:
-        "file" to call them by, and "image". An array is one column of vectors, "X".
+        A path is a file (csv, tsv, jsonl, parquet, npy, npz) or a folder of images, which becomes a table with the
+        columns "file" (the ids) and "image". An array becomes one column of vectors, "X".
     text : collection of str
-        Columns of a csv or tsv file to keep as they are written, for ids such as ``007``.
+        Columns of a csv or tsv file to read as text, for ids such as ``007``.
+    sep, encoding : str, optional
+        Of a file, see `read_table`.
 
     Examples
     --------
@@ -42,12 +45,12 @@ def as_table(data: Any, *, text: Collection[str] = ()) -> Table:
         path = Path(data)
         if path.is_dir():
             return _folder_of_images(path)
-        return read_table(path, text=text)
+        return read_table(path, text=text, sep=sep, encoding=encoding)
     if sparse.issparse(data):
         return _with_rows({"X": data.tocsr()})
-    frame = nw.from_native(data, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        return _with_rows({str(name): _from_series(str(name), frame[name]) for name in frame.columns})
+    frame = as_frame(data)
+    if frame is not None:
+        return _with_rows({str(name): _from_series(str(name), frame.get_column(name)) for name in frame.columns})
     if isinstance(data, Mapping):
         return _with_rows({str(name): column_of("the data", str(name), list(cells)) for name, cells in data.items()})
     if isinstance(data, Sequence) and len(data) and all(isinstance(row, Mapping) for row in data):
@@ -65,9 +68,11 @@ def _from_series(name: str, series: nw.Series[Any]) -> NDArray[Any]:
 
 def _from_array(data: Any) -> Table:
     try:
-        array = np.asarray(data)
+        array = np.asarray(without_mask(data))
     except ValueError:
-        raise DataError("The rows of the data have different lengths. Give each row as many numbers.") from None
+        raise DataError(
+            "The rows of the data have different lengths. Give each row the same number of values."
+        ) from None
     if array.dtype == object:
         try:
             array = array.astype(np.float64)
@@ -77,7 +82,7 @@ def _from_array(data: Any) -> Table:
                 "dicts, or the path of a file)."
             ) from None
     if array.dtype.kind not in "biuf" or array.ndim not in (1, 2):
-        raise DataTypeError(f"An array of type {array.dtype} and shape {array.shape} is no table of numbers.")
+        raise DataTypeError(f"An array of type {array.dtype} and shape {array.shape} is not a table of numbers.")
     return _with_rows({"X": array if array.ndim == 2 else array[:, None]})
 
 

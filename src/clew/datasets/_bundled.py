@@ -1,4 +1,4 @@
-"""Labelled data sets that come with scikit-learn, in the shape the demo and the docs use."""
+"""Labelled data sets of scikit-learn, in the form that the demo and the docs use."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from clew.exceptions import ParameterError
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows with the classes people gave them.
+    """Rows with known classes.
 
     Attributes
     ----------
     name : str
-        What `load` calls it.
+        Its name in `load`.
     X : (n_samples, n_features) float64
     y : (n_samples,) int64
         The class of each row, a position in `class_names`.
@@ -34,7 +34,7 @@ class Dataset:
 
 
 def load_iris() -> Dataset:
-    """Give the 150 irises of three kinds, four measurements each (Fisher 1936).
+    """150 irises of three species, with four measurements each (Fisher 1936).
 
     Examples
     --------
@@ -46,7 +46,7 @@ def load_iris() -> Dataset:
 
 
 def load_wine() -> Dataset:
-    """Give 178 wines of three growers, 13 chemical measurements each, on very different scales.
+    """178 wines of three growers, with 13 chemical measurements on very different scales.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def load_wine() -> Dataset:
 
 
 def load_digits() -> Dataset:
-    """Give 1797 handwritten digits as 8 x 8 grey values.
+    """1797 handwritten digits as 8 x 8 grey values.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def load_digits() -> Dataset:
 
 
 def load_breast_cancer() -> Dataset:
-    """Give 569 tumours, benign or malignant, 30 measurements each.
+    """569 tumours, benign or malignant, with 30 measurements each.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Dataset:
-    """Give the bundled data set of this name.
+    """Load a bundled data set by its name.
 
     Examples
     --------

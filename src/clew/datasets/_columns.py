@@ -1,48 +1,44 @@
-"""What a column is: a number, a category, a date, a text, a vector, images, or nothing to cluster by."""
+"""Detect the kind of a column: number, category, date, text, vector, image, or not usable."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from clew._words import counted
 from clew.datasets._as_table import IMAGES
-from clew.datasets._read import MISSING
+from clew.datasets._read import LEAST_CODE, MISSING
+from clew.datasets._written import Written, written_dates, written_numbers
+from clew.exceptions import DataError
 
-# Names under which tables keep their row ids; as a measurement they would drown the others.
-ID_NAMES = frozenset({"id", "ids", "index", "key", "row", "uid", "uuid", "guid", "unique_id"})
+# Usual names of id columns: clustering by ids would be meaningless. pandas calls an index that it wrote "Unnamed: 0".
+ID_NAMES = frozenset({"id", "ids", "index", "key", "row", "uid", "uuid", "guid", "unique_id", "unnamed: 0"})
 _ID_ENDING = re.compile(r"(?:[_\-.\s](?:id|uid|uuid|guid|key)|[a-z]I[dD])$")
-# "A-017", "ticket 12", "9f3c…": a running number or a hash, not something two rows could share.
-_NUMBERED = re.compile(r"^(\D{0,20})\d+$")
-_HASH = re.compile(r"^(?=.*\d)[0-9a-f]{8,}(?:-?[0-9a-f]+)*$", re.IGNORECASE)
+# "A-017", "RE-2024-0012", "ticket 12", "9f3c…": a running number or a hash, which no two rows share.
+_DIGITS = re.compile(r"\d+")
+_HASH = re.compile(r"^(?=.*\d)[0-9a-f]{8,}(?:-[0-9a-f]+)*$", re.IGNORECASE)
 
-# Up to so many different values are categories, if rows share them: more would be one dimension each.
+# Largest number of different values of a category, and least share of rows that share values.
 MOST_CATEGORIES = 30
 
-# Tried in turn, whole columns at a time; which of the two with slashes it was is said in the description.
-_DATES = ("iso", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d %H:%M:%S", "%d.%m.%Y %H:%M",
-          "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M")  # fmt: skip
+# Largest number of unreadable cells that a message names, and of letters of each.
+MOST_NAMED, MOST_SHOWN = 3, 40
 
-
-# Signs around a number, and the ways to group its digits: which sign groups, and which is the decimal point.
-_SIGNS = re.compile(r"^[€$£¥]\s*|\s*[€$£¥%]$")
-_NUMBERS = (
-    (re.compile(r"^[+-]?\d+(?:\.\d+)?$"), "_", ".", ""),
-    (re.compile(r"^[+-]?\d{1,3}(?:,\d{3})*(?:\.\d+)?$"), ",", ".", "a comma groups thousands"),
-    (re.compile(r"^[+-]?\d{1,3}(?:\.\d{3})*(?:,\d+)?$"), ".", ",", "decimal comma"),
-    (re.compile(r"^[+-]?\d+(?:,\d+)?$"), ".", ",", "decimal comma"),
-)
+# Largest share of unreadable cells in a column of numbers or dates.
+MOST_UNREADABLE = 0.1
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column as it is understood.
+    """A column and its detected kind.
 
     Attributes
     ----------
@@ -52,17 +48,30 @@ class Column:
     values : array
         Floats with NaN for numbers and dates; text with "" for categories, texts and images; 2-D for vectors.
     note : str
-        How a number or a date is written, where it is not the usual way; why it is left out.
+        How numbers or dates are written, if unusual; or why the column is left out.
+    unreadable : dict of str to int
+        Unreadable cells in a column of numbers or dates, with the number of rows of each. They count as missing.
     """
 
     name: str
     kind: str
     values: Any
     note: str = ""
+    unreadable: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def unreadable_words(self) -> str:
+        """Describe the unreadable cells, most frequent first."""
+        shown = [f'"{_shown(cell)}"' + (f" {n} times" if n > 1 else "") for cell, n in self.unreadable.items()]
+        more = f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else ""
+        return ", ".join(shown[:MOST_NAMED]) + more
 
 
-def understood(name: str, values: Any, *, chosen: bool) -> Column:
-    """Decide what a column is; one that the user chose is not taken for ids."""
+def understood(name: str, values: Any, *, chosen: bool, source: str = "the data") -> Column:
+    """Detect the kind of a column. A column that the user chose is never taken for ids.
+
+    A column of numbers or dates may have a few unreadable cells. Raises `DataError` if there are too many.
+    """
     if sparse.issparse(values) or values.ndim == 2:
         return Column(name, "vector", values)
     if values.dtype == bool:
@@ -80,17 +89,44 @@ def understood(name: str, values: Any, *, chosen: bool) -> Column:
     text = np.array(cells, dtype=object)
     if all(cell.lower().endswith(IMAGES) for cell in known):
         return Column(name, "image", text)
-    vectors = _json_vectors(cells) if known[0].startswith("[") else None
+    vectors = _json_vectors(source, name, cells, known) if known[0].startswith("[") else None
     if vectors is not None:
         return Column(name, "vector", vectors)
-    for kind, found in (("number", _written_numbers(cells, known)), ("date", _dates(cells, known))):
-        if found is not None:
-            return Column(name, kind, *found)
-    if not chosen and len(distinct) == len(cells) and _names_rows(name, known):
+    is_id = not chosen and len(distinct) == len(cells)
+    written = {} if (is_id and is_id_name(name)) or _are_codes(known) else _written(cells)
+    for kind, found in written.items():
+        if found.share >= 1 - MOST_UNREADABLE:
+            return _of_written(name, kind, found)
+    if is_id and not written and _names_rows(name, known):
         return Column(name, "left out", values, "it names the rows")
-    if len(distinct) <= MOST_CATEGORIES and 2 * len(distinct) <= len(known):
-        return Column(name, "category", text)
+    spelled = _one_spelling(known)
+    if len(set(spelled.values())) <= MOST_CATEGORIES and 2 * len(set(spelled.values())) <= len(known):
+        return Column(name, "category", np.array([spelled.get(cell, "") for cell in cells], dtype=object))
+    for kind, found in written.items():
+        _refuse(source, name, kind, cells, found)
     return Column(name, "text", text)
+
+
+def _one_spelling(known: list[str]) -> dict[str, str]:
+    """Replace each word by its most frequent spelling: yes for yes, Yes and YES."""
+    spelled: dict[str, str] = {}
+    for cell, _ in Counter(known).most_common():
+        spelled.setdefault(cell.casefold(), cell)
+    return {cell: spelled[cell.casefold()] for cell in set(known)}
+
+
+def _written(cells: list[str]) -> dict[str, Written]:
+    """Read the column as numbers and as dates; each is None if less than half of the cells can be read."""
+    found = {"number": written_numbers(cells), "date": written_dates(cells)}
+    return {kind: written for kind, written in found.items() if written is not None}
+
+
+def _of_written(name: str, kind: str, written: Written) -> Column:
+    known = written.values[~np.isnan(written.values)]
+    if (known == known[0]).all():
+        return Column(name, "left out", written.values, "it has one value only")
+    unreadable = {**written.placeholders, **written.unreadable}
+    return Column(name, kind, written.values, written.note, unreadable)
 
 
 def is_id_name(name: str) -> bool:
@@ -115,48 +151,58 @@ def _names_rows(name: str, known: list[str]) -> bool:
         return not any(" " in cell for cell in known)
     if all(_HASH.match(cell) for cell in known):
         return True
-    prefixes = {match[1] if (match := _NUMBERED.match(cell)) else None for cell in known}
-    return len(prefixes) == 1 and None not in prefixes
+    if not all(len(cell) <= MOST_SHOWN and any(sign.isdecimal() for sign in cell) for cell in known):
+        return False
+    shapes = {_DIGITS.sub("0", cell) for cell in known}
+    lengths = {len(cell) for cell in known}
+    return len(shapes) == 1 or (len(lengths) == 1 and not any(" " in cell for cell in known))
 
 
-def _json_vectors(cells: list[str]) -> NDArray[np.float64] | None:
-    """The numbers in cells such as ``[0.1, 0.2]``; None if some cell is something else."""
-    try:
-        vectors = np.array([json.loads(cell) for cell in cells], dtype=np.float64)
-    except (ValueError, TypeError):
+def _json_vectors(source: str, name: str, cells: list[str], known: list[str]) -> NDArray[np.float64] | None:
+    """The numbers in cells such as ``[0.1, 0.2]``; None if less than half of the cells are lists of numbers."""
+    vectors = [_json_vector(cell) for cell in cells]
+    widths = Counter(len(vector) for vector in vectors if vector is not None)
+    if not widths or 2 * sum(widths.values()) < len(known):
         return None
-    return vectors if vectors.ndim == 2 else None
+    width = widths.most_common(1)[0][0]
+    for row, vector in enumerate(vectors):
+        if vector is None or len(vector) != width:
+            raise DataError(
+                f'Column "{name}" of {source} holds lists of {counted(width, "number")}, but row {row} has '
+                f'"{_shown(cells[row])}". Give each row such a list, or leave the column out.'
+            )
+    return np.array(vectors)
 
 
-def _written_numbers(cells: list[str], known: list[str]) -> tuple[NDArray[np.float64], str] | None:
-    """Numbers as people write them: 1.234,5 or 1,234.5, with a currency or a percent sign; None for other cells."""
-    plain = {cell: _SIGNS.sub("", cell).replace("−", "-") for cell in known}
-    for pattern, grouping, point, note in _NUMBERS:
-        if all(pattern.match(text) for text in plain.values()):
-            numbers = {cell: float(text.replace(grouping, "").replace(point, ".")) for cell, text in plain.items()}
-            return np.array([numbers.get(cell, np.nan) for cell in cells]), note
-    return None
-
-
-def _dates(cells: list[str], known: list[str]) -> tuple[NDArray[np.float64], str] | None:
-    for form in _DATES:
-        # A few cells first: most columns are no dates, and parsing is slow.
-        if all(_seconds(cell, form) is not None for cell in known[:20]):
-            seconds = [_seconds(cell, form) if cell else np.nan for cell in cells]
-            if None not in seconds:
-                return np.array(seconds, dtype=np.float64), "" if form == "iso" else form
-    return None
-
-
-def _seconds(cell: str, form: str) -> float | None:
-    """Seconds since 1970 in UTC; None if the cell is no date of this form."""
-    try:
-        if form != "iso":
-            moment = datetime.strptime(cell, form)
-        elif len(cell) >= 8 and cell[4:5] == "-":
-            moment = datetime.fromisoformat(cell)
-        else:
-            return None
-    except ValueError:
+def _json_vector(cell: str) -> NDArray[np.float64] | None:
+    if not cell.startswith("["):
         return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    try:
+        vector = np.array(json.loads(cell), dtype=np.float64)
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        return None
+    return vector if vector.ndim == 1 and vector.size else None
+
+
+def _are_codes(known: list[str]) -> bool:
+    """Whether whole numbers are codes: of one length and padded with zeros, such as postcodes."""
+    return (
+        len(known[0]) >= LEAST_CODE
+        and all(len(cell) == len(known[0]) and cell.isdecimal() for cell in known)
+        and any(cell.startswith("0") for cell in known)
+    )
+
+
+def _refuse(source: str, name: str, kind: str, cells: list[str], written: Written) -> NoReturn:
+    odd = next(iter(written.unreadable))
+    n_odd = sum(written.unreadable.values())
+    n_read = int((~np.isnan(written.values)).sum())
+    raise DataError(
+        f'Column "{name}" of {source} holds {counted(n_read, kind)}, but also {counted(n_odd, "other cell")}, such as '
+        f'"{_shown(odd)}" in row {cells.index(odd)}. Leave such cells empty, or leave the column out (columns=[...], '
+        "in the shell --columns a,b,c)."
+    )
+
+
+def _shown(cell: str) -> str:
+    return cell if len(cell) <= MOST_SHOWN else f"{cell[: MOST_SHOWN - 1]}…"

@@ -1,6 +1,7 @@
-"""Any table as vectors to cluster by, and a description of what became of each column.
+"""Turn any table into vectors, and describe how each column was encoded.
 
-Every column weighs the same: what it adds to the squared distance of two rows is scaled to the same mean.
+Every column has the same weight: its mean contribution to the squared distance of two rows is the same. If values of a
+number, date or category are missing, the weight falls with the share of rows that have one.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ VECTORS = "vectors"
 
 @dataclass(frozen=True)
 class Encoding:
-    """What became of one column.
+    """How a column was encoded.
 
     Attributes
     ----------
@@ -39,7 +40,7 @@ class Encoding:
     kind : str
         "number", "category", "date", "text", "vector", "image" or "left out".
     n_features : int
-        Columns of X it became.
+        Number of columns of X.
     weight : float
         Its share of the mean squared distance between rows; the shares add up to 1.
     how : str
@@ -55,7 +56,7 @@ class Encoding:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Encoded:
-    """Rows as vectors, with their names, what they were, and what became of each column.
+    """Rows as vectors, with their ids, their table and the encoding of each column.
 
     Attributes
     ----------
@@ -79,24 +80,30 @@ class Encoded:
 
     @property
     def kinds(self) -> dict[str, str]:
-        """What each column is: number, category, date, text, vector, image, or "left out: why"."""
+        """Kind of each column: number, category, date, text, vector, image, or "left out: why"."""
         return {
             column.name: f"left out: {column.how}" if column.kind == "left out" else column.kind
             for column in self.columns
         }
 
     @property
+    def metric(self) -> str:
+        """The distance that suits the columns: "cosine" if texts have more than half of the weight, else
+        "euclidean"."""
+        return "cosine" if sum(column.weight for column in self.columns if column.kind == "text") > 0.5 else "euclidean"
+
+    @property
     def values(self) -> dict[str, list[Any]]:
-        """The table in Python values, None where one is missing; without columns of vectors."""
+        """The table as Python values, None for missing ones, without columns of vectors."""
         return self.rows.columns
 
     @cached_property
     def rows(self) -> Rows:
-        """Each row by its id, as a dict of Python values; `read_answers` finds whole records in it."""
+        """Each row as a dict of Python values, by its id; `read_answers` uses it to find whole records."""
         return self.table.rows(self.ids)
 
     def describe(self) -> str:
-        """A table in words: what each column became, and how much it weighs."""
+        """Describe the encoding and the weight of each column as a text table."""
         lines = [("column", "read as", "weight", "how")]
         for column in self.columns:
             weight = "" if column.kind == "left out" else f"{100 * column.weight:.0f} %"
@@ -119,34 +126,34 @@ def encode(
     image_folder: str | os.PathLike[str] | None = None,
     random_state: int = 0,
 ) -> Encoded:
-    """Make vectors of any table, and tell what was done.
+    """Turn any table into vectors, and describe how.
 
-    Numbers and dates are standardised, missing ones set to the median. Words that rows share are categories, one
-    number each; other texts become TF-IDF vectors of words (and groups of letters, where texts are short), reduced to
-    few numbers. A column of lists is a column of vectors; one of file names of images becomes grey values
-    and edge directions. Columns that name the rows, or say the same everywhere, are left out. Every column then
-    weighs the same.
+    Numbers and dates are standardised, and missing ones are set to the median. Texts that rows share are categories
+    with one indicator column each. Other texts become TF-IDF vectors of words (for short texts also of letter n-grams),
+    reduced to few columns. Lists of numbers are vectors. File names of images become grey values and edge directions.
+    Ids and constant columns are left out. Finally every column gets the same weight, or less where values are missing.
 
     Parameters
     ----------
     data : path, folder of images, frame, array, list of dicts or Table
-        An array, or a file with one matrix, is taken as it is.
+        An array, or a file with one matrix, is used unchanged.
     id_column : str, optional
-        The column that names the rows.
+        The column with the ids of the rows.
     columns : sequence of str, optional
-        The columns to use; all but the id column unless given.
+        The columns to use. Default: all but the id column.
     scale : {"auto", "none", "standard", "minmax", "robust"}
-        Of numbers and dates. "auto" is "standard" for those and leaves vectors as they are; the others apply to
+        Scaling of numbers and dates. "auto" is "standard" for these and leaves vectors unchanged. The others apply to
         vectors too.
     text : {"auto", "tfidf", "embeddings", "none"} or object with an `encode` method
         "auto" is "tfidf"; "embeddings" needs the extra `text`; "none" leaves texts out. A model's ``encode(list of
         str)`` gives one vector each.
     vectors : path or array, optional
-        One vector per row, beside the table. They are then what rows are compared by, along with `columns` if given.
+        One vector per row, in addition to the table. Rows are then compared by these vectors and by `columns`, if
+        given.
     image_folder : path, optional
-        Where file names of images start; the folder of the table unless given. Nothing outside it is opened.
+        Folder of the image files. Default: the folder of the table. Files outside it are not opened.
     random_state : int
-        For the reduction of texts.
+        Seed of the reduction of texts.
 
     Returns
     -------
@@ -155,7 +162,7 @@ def encode(
     Raises
     ------
     DataError
-        No column is left, two rows have one id, a vector has a gap, rows have different lengths.
+        No column is left, two rows have the same id, a vector has missing values, or rows have different lengths.
 
     Examples
     --------
@@ -168,8 +175,8 @@ def encode(
     >>> print(encoded.describe())
     column  read as   weight  how
     id      left out          it names the rows
-    size    number    50 %    standardised; 1 missing value set to the median, 4
-    colour  category  50 %    2 categories
+    size    number    44 %    standardised; 1 missing value set to the median, 4
+    colour  category  56 %    2 categories
     """
     if scale != "auto" and scale not in SCALES:
         raise ParameterError(f"scale={scale!r}: expected auto, {', '.join(SCALES)}.")
@@ -187,10 +194,10 @@ def encode(
         if name not in chosen:
             told[name] = ("left out", "it names the rows" if name == id_column else "not among the columns to use")
             continue
-        column = understood(name, table.column(name), chosen=columns is not None)
+        column = understood(name, table.column(name), chosen=columns is not None, source=table.source)
         if column.kind in ("number", "date"):
             numbers.append(column)
-            parts[name] = np.empty(0)  # holds the place
+            parts[name] = np.empty(0)  # placeholder
         elif column.kind == "vector":
             parts[name], how = _vector(table, column, id_column, scale, random_state)
             told[name] = ("vector", how)
@@ -241,7 +248,7 @@ def _chosen(table: Table, columns: Sequence[str] | None, id_column: str | None) 
         twice = next(name for name in columns if list(columns).count(name) > 1)
         raise ParameterError(f'Column "{twice}" is named twice. Name each column once.')
     for name in columns:
-        table.column(name)  # one that does not exist is an error that lists those that do
+        table.column(name)  # an unknown name raises an error that lists the columns
     return set(columns)
 
 
@@ -261,7 +268,7 @@ def _vector(
 
 
 def _categories(column: Column) -> tuple[NDArray[np.float64], str]:
-    """One number per category. The column's spread is 1, that of a standardised number; a gap is at the mean."""
+    """One indicator column per category, scaled to a total variance of 1; missing values are at the mean."""
     there = column.values != ""
     names, codes = np.unique(column.values[there].astype(str), return_inverse=True)
     indicators = np.zeros((len(there), len(names)))
@@ -305,9 +312,11 @@ def _add_numbers(
             "Fill the values in or leave the rows out."
         )
     missing = np.isnan(matrix)
-    medians = np.nanmedian(matrix, axis=0) if missing.any() else np.zeros(len(numbers))
-    matrix = np.where(missing, medians, matrix)
+    medians = np.nanmedian(matrix, axis=0)
+    # Scaled by the known values, so that a column that is mostly empty weighs little.
     matrix = scaled(matrix, "standard" if scale == "auto" else scale)
+    if missing.any():
+        matrix = np.where(missing, np.nanmedian(matrix, axis=0), matrix)
     done = {"auto": "standardised", "standard": "standardised", "none": "as it is"}.get(scale, f"{scale} scale")
     for place, column in enumerate(numbers):
         parts[column.name] = matrix[:, place : place + 1]
@@ -317,6 +326,8 @@ def _add_numbers(
         if n_missing:
             median = "" if column.kind == "date" else f", {medians[place]:.6g}"
             how += f"; {counted(n_missing, 'missing value')} set to the median{median}"
+        if column.unreadable:
+            how += f"; unreadable: {column.unreadable_words}"
         told[column.name] = (column.kind, how)
 
 
@@ -329,7 +340,7 @@ def _weighed(
     spreads = {name: float(part.var(axis=0).sum()) for name, part in parts.items()}
     if len(parts) > 1:
         for name, part in parts.items():
-            if told[name][0] not in ("number", "date") and spreads[name] > 0:
+            if told[name][0] not in ("number", "date", "category") and spreads[name] > 0:
                 parts[name] = part / np.sqrt(spreads[name])
                 spreads[name] = 1.0
     total = sum(spreads.values()) or 1.0

@@ -1,4 +1,4 @@
-"""Images as vectors: small grey pixels for what is where, histograms of edge directions for shape."""
+"""Turn images into vectors of grey values and histograms of edge directions."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from clew.exceptions import DataError, FileError, MissingExtraError
 
-SIDE = 32  # pixels to which images are reduced
-_PIXEL = 2  # … and of which squares this wide are averaged to a grey value
-_CELL = 8  # pixels of a cell of the histogram of directions
+SIDE = 32  # width and height to which images are scaled
+_PIXEL = 2  # pixels per side of a square that is averaged to a grey value
+_CELL = 8  # pixels per side of a cell of the histogram
 _DIRECTIONS = 9
-_BLOCK = 1024  # images described at a time; gradients take ten times the memory of what is kept
+_BLOCK = 1024  # images per block, because gradients take ten times the memory of the result
 _BLANK = np.zeros((SIDE, SIDE))
 
 
 def image_vectors(names: Sequence[str], folder: Path | None) -> NDArray[np.float64]:
-    """Two halves of length 1 each per image, grey values and edge directions; the mean where a cell is empty."""
+    """Grey values and edge directions of each image, both of length 1; an empty cell gets the mean."""
     blocks = [
         _described([_grey(confined(name, folder)) if name else _BLANK for name in names[start : start + _BLOCK]])
         for start in range(0, len(names), _BLOCK)
@@ -38,7 +38,7 @@ def _described(images: list[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 def confined(name: str, folder: Path | None) -> Path:
-    """The file that a cell names, inside the folder; anything that leads out of it is refused."""
+    """The file that a cell names. A path that leads out of the folder is refused."""
     if folder is None:
         raise DataError(f'"{name}" names an image, but not where it is. Pass image_folder=..., the folder it is in.')
     root = folder.resolve()
@@ -51,8 +51,8 @@ def confined(name: str, folder: Path | None) -> Path:
 def _grey(path: Path) -> NDArray[np.float64]:
     image = _pillow()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of odd palettes and the like
-        # … but images so large that they may be made to fill the memory are refused.
+        warnings.simplefilter("ignore")  # about unusual palettes and the like
+        # Images that are too large for the memory (decompression bombs) are refused.
         warnings.simplefilter("error", image.DecompressionBombWarning)
         try:
             with image.open(path) as opened:
@@ -77,7 +77,7 @@ def _pixels(grey: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _directions(grey: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Per cell, how much of each direction its edges have (0 to 180 degrees); each cell of length 1, or 0."""
+    """Histogram of edge directions (0 to 180 degrees) of each cell, scaled to length 1, or 0."""
     down, right = np.gradient(grey, axis=(1, 2))
     strength = np.hypot(down, right)
     direction = np.floor(np.mod(np.arctan2(down, right), np.pi) / np.pi * _DIRECTIONS).astype(np.intp) % _DIRECTIONS
@@ -86,7 +86,7 @@ def _directions(grey: NDArray[np.float64]) -> NDArray[np.float64]:
     cell = (np.arange(len(grey))[:, None, None] * side * side + row * side + column) * _DIRECTIONS + direction
     counts = np.bincount(cell.ravel(), weights=strength.ravel(), minlength=len(grey) * side * side * _DIRECTIONS)
     cells = counts.reshape(len(grey), side * side, _DIRECTIONS)
-    # A faint cell is mostly noise: it is not blown up to the length of the others.
+    # A cell with weak edges is mostly noise, so it is not scaled up.
     lengths = np.linalg.norm(cells, axis=2, keepdims=True)
     return _unit((cells / (lengths + 0.1 * lengths.max(axis=1, keepdims=True, initial=1e-12))).reshape(len(grey), -1))
 

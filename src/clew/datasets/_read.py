@@ -1,4 +1,4 @@
-"""Tables from files: csv, tsv, jsonl, parquet, npy and npz."""
+"""Read tables from files: csv, tsv, jsonl, parquet, npy and npz."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from clew._tables import delimiter_of, read_json_lines, require_pyarrow
-from clew.datasets._cells import columns_of
+from clew._tables import delimiter_of, encoding_of, read_json_lines, reading_arrays, require_pyarrow
+from clew.datasets._cells import check_unicode, columns_of
 from clew.datasets._rows import Rows
+from clew.datasets._size import check_size
 from clew.exceptions import DataError, FileError, ParameterError
 
 READABLE = (".csv", ".tsv", ".jsonl", ".parquet", ".npy", ".npz")
@@ -26,7 +26,10 @@ READABLE = (".csv", ".tsv", ".jsonl", ".parquet", ".npy", ".npz")
 # Cells that stand for "no value" in a column of numbers.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 
-# Rows parsed at a time: held as Python strings, a file takes ten times the memory of its numbers.
+# Digits from which a whole number that starts with 0 is a code; fewer are hours, days and months.
+LEAST_CODE = 4
+
+# Rows per block, because Python strings take ten times the memory of numbers.
 BLOCK = 16_384
 
 
@@ -42,7 +45,7 @@ class Table:
         Numeric columns are float (csv) or as stored (parquet, npy, npz); text is an object array of str; a
         column of vectors is 2-D, or CSR for a sparse npz.
     features : tuple of str
-        What `matrix` takes when no columns are named.
+        Default columns of `matrix`.
     n_rows : int
     """
 
@@ -60,7 +63,7 @@ class Table:
         return list(self.values)
 
     def column(self, name: str) -> Any:
-        """Give one column; a name that does not exist is an error that lists those that do."""
+        """Return a column. An unknown name raises an error that lists the columns."""
         if name not in self.values:
             close = difflib.get_close_matches(name, self.columns, n=1)
             hint = f' Did you mean "{close[0]}"?' if close else ""
@@ -68,7 +71,7 @@ class Table:
         return self.values[name]
 
     def ids(self, name: str) -> NDArray[Any]:
-        """Give the column that names the rows: no value missing, none twice.
+        """Return a column of ids. A missing or repeated id raises an error.
 
         Examples
         --------
@@ -93,7 +96,7 @@ class Table:
         return np.asarray(ids)
 
     def rows(self, ids: NDArray[Any] | None = None) -> Rows:
-        """Give each row as a dict, by its id, or by its number where there are no ids.
+        """Return each row as a dict, by its id, or by its number if there are no ids.
 
         Examples
         --------
@@ -105,14 +108,14 @@ class Table:
         return Rows(self.values, np.arange(self.n_rows) if ids is None else ids)
 
     def matrix(self, columns: Sequence[str] | None = None, id_column: str | None = None) -> Any:
-        """Give the rows as one numeric matrix.
+        """Return the rows as one numeric matrix.
 
         Parameters
         ----------
         columns : sequence of str, optional
-            The columns to take, in this order; all `features` except `id_column` unless given.
+            The columns to use, in this order. Default: all `features` except `id_column`.
         id_column : str, optional
-            Names the rows in messages.
+            Column with the ids, for messages.
 
         Returns
         -------
@@ -179,20 +182,34 @@ class Table:
         return part
 
 
-def read_table(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> Table:
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    text: Collection[str] = (),
+    sep: str | None = None,
+    encoding: str | None = None,
+    max_bytes: int | None = None,
+) -> Table:
     """Read a csv, tsv, jsonl, parquet, npy or npz file.
 
-    A csv file is UTF-8 with a header line; a semicolon separates when the header holds no comma. A column is
+    A csv file has a header line, and the separator is the one that the header holds most often: a comma, a semicolon,
+    a tab or a bar. It is UTF-8, or UTF-16 with a byte order mark. A column is
     numeric if all its cells are numbers or stand for a missing value (empty, NA, N/A, NaN, null, none, ?).
     A jsonl file has one object a line. A parquet or jsonl column of lists of equal length is a column of vectors.
     An npz file holds one matrix (dense, or as `scipy.sparse.save_npz` writes it) and any number of 1-D arrays, such
-    as ids, that are not clustered by unless they are named.
+    as ids, which are used for clustering only if they are named.
 
     Parameters
     ----------
     path : path
     text : collection of str
-        Columns of a csv or tsv file to keep as they are written, for ids such as ``007``.
+        Columns of a csv or tsv file to read as text, for ids such as ``007``.
+    sep : str, optional
+        Separator of a csv or tsv file. Default: detected from the header.
+    encoding : str, optional
+        Encoding of a csv, tsv or jsonl file, such as "cp1252". Default: detected from its first bytes.
+    max_bytes : int, optional
+        Refuse a file that would take more memory once it is read; see `check_size`.
 
     Raises
     ------
@@ -214,13 +231,17 @@ def read_table(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> T
     """
     path = Path(path)
     suffix = path.suffix.lower()
+    if sep is not None and (len(sep) != 1 or sep in '"\r\n'):
+        raise ParameterError(f"The separator is {sep!r}: expected one character, such as ';' or a tab.")
     if suffix not in READABLE:
         raise FileError(f"Cannot read {path}: tables are read from {', '.join(READABLE[:-1])} or {READABLE[-1]}.")
     if path.is_dir():
         raise FileError(f"Cannot read {path}: it is a directory.")
     try:
-        # One sentence for a file that is missing or locked, whatever the reader of its format would say.
+        # The same message for a missing or locked file in every format.
         path.open("rb").close()
+        if max_bytes is not None:
+            check_size(path, max_bytes)
         if suffix == ".npy":
             return _read_npy(path)
         if suffix == ".npz":
@@ -228,22 +249,30 @@ def read_table(path: str | os.PathLike[str], *, text: Collection[str] = ()) -> T
         if suffix == ".parquet":
             return _read_parquet(path)
         if suffix == ".jsonl":
-            return _read_jsonl(path)
-        return _read_delimited(path, frozenset(text))
+            return _read_jsonl(path, encoding)
+        return _read_delimited(path, frozenset(text), sep, encoding)
     except UnicodeDecodeError as error:
         raise FileError(
-            f"Cannot read {path}: it is not UTF-8 (byte 0x{error.object[error.start]:02x}). Save it as UTF-8."
+            f"Cannot read {path}: it is not {_encoding_name(error.encoding)} (byte "
+            f"0x{error.object[error.start]:02x}). Save it as UTF-8, or name its encoding (encoding=..., in the shell "
+            "--encoding cp1252)."
         ) from error
+    except LookupError:
+        raise ParameterError(f"There is no encoding {encoding!r}. Try utf-8, cp1252 or utf-16.") from None
     except OSError as error:
         raise FileError(f"Cannot read {path}: {error.strerror or error}.") from error
 
 
-def _read_delimited(path: Path, text: frozenset[str]) -> Table:
-    names, columns = _parse_delimited(path, text)
+def _encoding_name(codec: str) -> str:
+    return "UTF-8" if codec.startswith("utf-8") else codec
+
+
+def _read_delimited(path: Path, text: frozenset[str], sep: str | None, encoding: str | None) -> Table:
+    names, columns = _parse_delimited(path, text, sep, encoding)
     found = {name for name, column in zip(names, columns, strict=True) if column is None}
     if found:
-        # A column that showed text only after its first blocks were numbers: once more, all of it as text.
-        names, columns = _parse_delimited(path, text | found)
+        # Read again as text the columns whose first blocks were numbers and later ones were not.
+        names, columns = _parse_delimited(path, text | found, sep, encoding)
     values = {name: column for name, column in zip(names, columns, strict=True) if column is not None}
     n_rows = len(next(iter(values.values())))
     if not n_rows:
@@ -251,13 +280,15 @@ def _read_delimited(path: Path, text: frozenset[str]) -> Table:
     return Table(str(path), values, tuple(names), n_rows)
 
 
-def _parse_delimited(path: Path, text: frozenset[str]) -> tuple[list[str], list[NDArray[Any] | None]]:
-    """Read the columns; None stands for one whose earlier blocks were numbers and a later one is not."""
-    with open(path, encoding="utf-8-sig", newline="") as stream:
+def _parse_delimited(
+    path: Path, text: frozenset[str], sep: str | None, encoding: str | None
+) -> tuple[list[str], list[NDArray[Any] | None]]:
+    """Read the columns; None marks a column of numbers with a later block of text."""
+    with open(path, encoding=encoding or encoding_of(path), newline="") as stream:
         first = stream.readline()
         if not first.strip():
             raise FileError(f"{path} is empty or starts with a blank line. Its first line must name the columns.")
-        reader = csv.reader(chain([first], stream), delimiter=delimiter_of(path, first), strict=True)
+        reader = csv.reader(chain([first], stream), delimiter=sep or delimiter_of(path, first), strict=True)
         try:
             names = [name.strip() for name in next(reader)]
             _check_header(path, names)
@@ -278,7 +309,7 @@ def _check_header(path: Path, names: list[str]) -> None:
     numbers = [_number(name) for name in names]
     if None in numbers:
         return
-    # Names such as 0,1,2 or 2019,2020 are common and rise; a first row of measurements does not.
+    # Column names such as 0,1,2 or 2019,2020 increase; a first row of measurements does not.
     whole = all(float(name).is_integer() for name in names)
     if not whole or any(after <= before for before, after in pairwise(map(float, names))):
         raise FileError(f"{path}: the first line holds numbers ({names[0]}, ...). Add a line of column names.")
@@ -314,7 +345,7 @@ def _joined(parsed: list[NDArray[Any]]) -> NDArray[Any] | None:
 
 
 def _numbers(cells: Sequence[str]) -> NDArray[np.float64] | None:
-    """Give the cells as numbers, NaN where one is missing; None if one is text."""
+    """Convert the cells to numbers, NaN for missing ones; None if a cell is text."""
     numbers = _floats(cells)
     if numbers is None:
         numbers = _floats(["nan" if cell.strip().lower() in MISSING else cell for cell in cells])
@@ -322,8 +353,8 @@ def _numbers(cells: Sequence[str]) -> NDArray[np.float64] | None:
 
 
 def _floats(cells: Sequence[str]) -> NDArray[np.float64] | None:
-    # Python reads 1_000 as a number; in a table it is more likely a code.
-    if any("_" in cell for cell in cells):
+    # Python reads 1_000 and 00420 as numbers; in a table they are more likely codes.
+    if any("_" in cell or (cell[:1] == "0" and len(cell) >= LEAST_CODE and cell.isdecimal()) for cell in cells):
         return None
     try:
         return np.array(cells, dtype=np.float64)
@@ -336,8 +367,8 @@ def _number(text: str) -> float | None:
     return None if numbers is None else float(numbers[0])
 
 
-def _read_jsonl(path: Path) -> Table:
-    records, _ = read_json_lines(path)
+def _read_jsonl(path: Path, encoding: str | None) -> Table:
+    records, _ = read_json_lines(path, encoding)
     values = columns_of(str(path), records)
     if not values:
         raise FileError(f"{path} has no rows.")
@@ -345,10 +376,8 @@ def _read_jsonl(path: Path) -> Table:
 
 
 def _read_npy(path: Path) -> Table:
-    try:
-        array = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise FileError(f"Cannot read {path}: {error}.") from error
+    with reading_arrays(path) as file:
+        array = np.load(file, allow_pickle=False)
     if not isinstance(array, np.ndarray):
         raise FileError(f"Cannot read {path}: it holds several arrays. Name it .npz.")
     if array.ndim not in (1, 2):
@@ -357,13 +386,10 @@ def _read_npy(path: Path) -> Table:
 
 
 def _read_npz(path: Path) -> Table:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            if {"format", "shape", "data"} <= set(archive.files):
-                return _table_of_arrays(path, {"X": sparse.load_npz(path).tocsr()})
-            arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, AttributeError, BadZipFile) as error:
-        raise FileError(f"Cannot read {path}: {error}.") from error
+    with reading_arrays(path) as file, np.load(file, allow_pickle=False) as archive:
+        if {"format", "shape", "data"} <= set(archive.files):
+            return _table_of_arrays(path, {"X": _sparse_rows(file)})
+        arrays = {name: archive[name] for name in archive.files}
     arrays = {name: array for name, array in arrays.items() if array.ndim in (1, 2)}
     if not arrays:
         raise FileError(f"{path} holds no 1-D or 2-D array.")
@@ -373,8 +399,16 @@ def _read_npz(path: Path) -> Table:
         raise FileError(f"{path} holds arrays of different lengths: {shapes}. Keep those with one entry per row.")
     matrices = tuple(name for name, array in arrays.items() if array.ndim == 2)
     if len(matrices) > 1:
-        raise FileError(f"{path} holds several matrices: {_listed(matrices)}. Keep the one to cluster.")
+        raise FileError(f"{path} holds several matrices: {_listed(matrices)}. Keep only the matrix to cluster.")
     return _table_of_arrays(path, arrays, matrices or tuple(arrays))
+
+
+def _sparse_rows(file: BinaryIO) -> Any:
+    file.seek(0)
+    matrix = sparse.load_npz(file)
+    if hasattr(matrix, "check_format"):  # indices outside the matrix would access other memory
+        matrix.check_format(full_check=True)
+    return matrix.tocsr()
 
 
 def _table_of_arrays(path: Path, arrays: dict[str, Any], features: tuple[str, ...] = ("X",)) -> Table:
@@ -382,6 +416,7 @@ def _table_of_arrays(path: Path, arrays: dict[str, Any], features: tuple[str, ..
     for name, array in arrays.items():
         if array.dtype.kind in "US" and array.ndim == 1:
             array = array.astype(str).astype(object)
+            check_unicode(str(path), f'array "{name}"', array.tolist())
         elif array.dtype.kind not in "biuf":
             raise FileError(f'{path}: array "{name}" has type {array.dtype}; a table holds real numbers or text.')
         values[name] = array

@@ -1,4 +1,4 @@
-"""The rows of a table in Python values, one at a time."""
+"""Rows of a table as Python values, made one at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import sparse
 
 
 class Rows(Mapping[Any, dict[str, Any]]):
-    """Each row of a table by its id, as a dict of Python values; made when it is asked for.
+    """Mapping of ids to rows as dicts of Python values, which are made on access.
 
     Numbers that are whole in the entire column are ints, a missing value is None, columns of vectors are left out.
     """

@@ -1,4 +1,4 @@
-"""Columns made comparable before clustering."""
+"""Scale columns before clustering."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SCALES = ("none", "standard", "minmax", "robust")
 
 
 def scaled(X: Any, how: str) -> Any:
-    """Give the rows with each column scaled as asked: none, standard, minmax or robust.
+    """Scale each column: none, standard, minmax or robust.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def scaled(X: Any, how: str) -> Any:
     from sklearn import preprocessing
 
     if sparse.issparse(X) and how == "minmax":
-        raise ParameterError("scale=minmax would fill a sparse matrix. Use standard or robust.")
+        raise ParameterError("scale=minmax would make a sparse matrix dense. Use standard or robust.")
     scalers = {
         "standard": lambda: preprocessing.StandardScaler(with_mean=not sparse.issparse(X)),
         "minmax": preprocessing.MinMaxScaler,

@@ -1,4 +1,4 @@
-"""Texts as vectors: TF-IDF of words and letter groups, reduced; or a sentence-embedding model."""
+"""Turn texts into vectors: reduced TF-IDF of words and letter n-grams, or a sentence-embedding model."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from scipy import sparse
 
 from clew.exceptions import DataError, MissingExtraError, ParameterError
 
-# Numbers per text: more follow single words, fewer blur topics. Short texts have less to say.
+# Columns after the reduction, for long and short texts. More follow single words, fewer blur topics.
 COMPONENTS = 100
 COMPONENTS_OF_SHORT = 50
 
-# Letters below which texts share too few words; groups of letters also see inflections, compounds and slips.
+# Mean length below which texts share too few words, so that letter n-grams are added.
 SHORT = 200
 
 _FEATURES = 50_000
 
 
 def text_vectors(texts: list[str], model: Any, random_state: int) -> tuple[NDArray[np.float64] | None, str]:
-    """One row of length 1 per text (0 for an empty one), and how it was made; None if no two texts share anything."""
+    """Vectors of length 1 (0 for empty texts) and a description; None if no two texts share a term."""
     if model in ("auto", "tfidf"):
         return _tfidf(texts, random_state)
     if isinstance(model, str):
@@ -37,7 +37,7 @@ def text_vectors(texts: list[str], model: Any, random_state: int) -> tuple[NDArr
 
 
 def check_text(model: Any) -> None:
-    """Refuse what is no way to read texts, before the work."""
+    """Refuse an unknown value of `text` before any work."""
     known = ("auto", "tfidf", "embeddings", "none")
     if (not hasattr(model, "encode") and model not in known) or (isinstance(model, str) and model not in known):
         raise ParameterError(f"text={model!r}: expected {', '.join(known)}, or a model with an encode method.")
@@ -68,7 +68,7 @@ def _tfidf(texts: list[str], random_state: int) -> tuple[NDArray[np.float64] | N
         )
         try:
             parts[name] = vectorizer.fit_transform(known)
-        except ValueError:  # no word, or none that two texts share
+        except ValueError:  # no term, or none that two texts share
             continue
     if not parts:
         return None, "no two of its texts share a word"
@@ -82,14 +82,15 @@ def _tfidf(texts: list[str], random_state: int) -> tuple[NDArray[np.float64] | N
 
 
 def reduced(matrix: Any, random_state: int, n_components: int = COMPONENTS) -> NDArray[np.float64]:
-    """A wide sparse matrix as a few dense columns that keep most of it."""
+    """Reduce a wide sparse matrix to a few dense columns."""
     from sklearn.decomposition import TruncatedSVD
 
     if matrix.shape[0] < 3 or matrix.shape[1] <= n_components:
         return np.asarray(matrix.toarray(), dtype=np.float64)
     n_components = min(n_components, matrix.shape[0] - 1)
     svd = TruncatedSVD(n_components, n_iter=4, random_state=random_state)
-    return np.asarray(svd.fit_transform(matrix), dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):  # scikit-learn divides by the variance, 0 for equal rows
+        return np.asarray(svd.fit_transform(matrix), dtype=np.float64)
 
 
 def _normalised(vectors: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
-"""Labels as codes, and the contingency table of two labellings.
+"""Encode labels as codes, and build the sparse contingency table of two labellings.
 
-Only cells that hold a row are kept, at most one per row: memory is linear however many clusters there are.
+Only non-empty cells are stored, at most one per row. Memory is thus linear for any number of clusters.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from clew.exceptions import DataError
 
 Integers = npt.NDArray[np.int64]
 
-# A counting table up to this many times the input is faster than sorting it and still linear in memory.
+# Largest counting table, in multiples of the input size. Up to here counting is faster than sorting.
 _TABLE_PER_VALUE = 2
 
 
 class Distinct(NamedTuple):
-    """The distinct values in rising order, the position of each input among them, how often each occurs."""
+    """Distinct values in rising order, the code of each input (its position among them), and their counts."""
 
     values: Integers
     codes: Integers
@@ -48,7 +48,7 @@ def pairs_in(sizes: Integers) -> int:
 
 
 def label_array(labels: Any, name: str) -> npt.NDArray[Any]:
-    """One label per row as a numeric array, or as an object array that keeps 1 and "1" apart."""
+    """Validate labels and return a numeric array, or an object array in which 1 and "1" differ."""
     try:
         array = np.asarray(labels)
         if array.dtype.kind not in "biuf":
@@ -62,10 +62,19 @@ def label_array(labels: Any, name: str) -> npt.NDArray[Any]:
     return array
 
 
+def encode_clusters(labels: npt.NDArray[Any], name: str) -> Integers:
+    """Codes 0, 1, … of a checked label array; each row with the number -1, which is noise, has a code of its own."""
+    codes = encode(labels, name)
+    is_noise = np.asarray(labels == -1, dtype=bool)
+    if not is_noise.any():
+        return codes
+    return distinct(np.where(is_noise, codes.size + np.arange(codes.size), codes)).codes
+
+
 def encode(labels: npt.NDArray[Any], name: str) -> Integers:
-    """Codes 0, 1, … of a checked label array, equal where the labels are equal."""
+    """Encode a validated label array as codes 0, 1, …; equal labels get equal codes."""
     if labels.dtype.kind in "biu":
-        # Unsigned 64-bit numbers may wrap here: one to one, so labels that differ still do.
+        # Unsigned 64-bit numbers may wrap here. The mapping is one to one, so different labels stay different.
         return distinct(labels.astype(np.int64, copy=False)).codes
     if labels.dtype.kind == "O":
         return _encode_objects(labels, name)
@@ -101,21 +110,30 @@ def _missing_label(name: str, row: int, value: Any) -> DataError:
     return DataError(f"{name}[{row}] is {value}: every row needs a label. Leave out the rows without one.")
 
 
-def encode_both(
-    labels_a: Any, labels_b: Any, name_a: str = "labels_true", name_b: str = "labels_pred"
-) -> tuple[Integers, Integers]:
-    """Check and encode two labellings of the same rows."""
+def encode_scored(labels_true: Any, labels_pred: Any) -> tuple[Integers, Integers]:
+    """Check and encode classes, of which -1 may be one, and clusters, in which -1 is noise."""
+    true, pred = _label_arrays(labels_true, labels_pred, "labels_true", "labels_pred")
+    return encode(true, "labels_true"), encode_clusters(pred, "labels_pred")
+
+
+def encode_partitions(labels_a: Any, labels_b: Any, name_a: str, name_b: str) -> tuple[Integers, Integers]:
+    """Check and encode two clusterings of the same rows; -1 is noise in both."""
+    array_a, array_b = _label_arrays(labels_a, labels_b, name_a, name_b)
+    return encode_clusters(array_a, name_a), encode_clusters(array_b, name_b)
+
+
+def _label_arrays(labels_a: Any, labels_b: Any, name_a: str, name_b: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     array_a, array_b = label_array(labels_a, name_a), label_array(labels_b, name_b)
     if array_a.size != array_b.size:
         raise DataError(
             f"{name_a} has {array_a.size} labels and {name_b} {array_b.size}: expected one per row in both."
         )
-    return encode(array_a, name_a), encode(array_b, name_b)
+    return array_a, array_b
 
 
 @dataclass(frozen=True)
 class Contingency:
-    """How many rows each cluster of one labelling shares with each of the other; empty cells are left out."""
+    """Sparse contingency table: number of rows in each pair of a true and a predicted cluster, without empty cells."""
 
     n_rows: int
     cell_true: Integers
@@ -139,7 +157,7 @@ class Contingency:
 
     @property
     def pair_counts(self) -> PairCounts:
-        """Pairs of rows by who puts them together."""
+        """Count the pairs of rows that each labelling puts together."""
         return PairCounts(
             both=pairs_in(self.cell_sizes),
             true=pairs_in(self.true_sizes),
@@ -149,7 +167,7 @@ class Contingency:
 
 
 class PairCounts(NamedTuple):
-    """Pairs of rows put together by both labellings, by the true one, by the predicted one; all pairs."""
+    """Numbers of pairs put together by both labellings, by the true one, by the predicted one; and of all pairs."""
 
     both: int
     true: int
@@ -158,5 +176,5 @@ class PairCounts(NamedTuple):
 
     @property
     def agreeing(self) -> int:
-        """Pairs that both labellings put together or both keep apart."""
+        """Number of pairs that both labellings put together or both separate."""
         return self.total - self.true - self.pred + 2 * self.both

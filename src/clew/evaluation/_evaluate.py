@@ -1,4 +1,4 @@
-"""All scores of a table's row at once, and the plain question whether two partitions are one."""
+"""Compute all scores at once, and check whether two partitions are the same."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from typing import Any
 
 import numpy.typing as npt
 
-from clew.evaluation._contingency import Contingency, encode_both
+from clew.evaluation._contingency import Contingency, encode_partitions, encode_scored
 from clew.evaluation._information import nmi_of, vi_of
 from clew.evaluation._matching import accuracy_of
 from clew.evaluation._pairs import adjusted_rand_of, pairwise_of, rand_of
 
 
 def evaluate(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike, constraints: Any = None) -> dict[str, float]:
-    """Compute the scores that tables show, in their order.
+    """Compute the usual scores of a clustering.
 
     Parameters
     ----------
     labels_true, labels_pred : array-like of shape (n_samples,)
         Class and cluster of each row.
     constraints : Constraints or anything `Constraints.of` takes, optional
-        What the clustering was told. The pairs it states are left out of "pairwise F", and of nothing else.
+        Constraints that the clustering used. Their given pairs are left out of "pairwise F", and of no other score.
 
     Returns
     -------
     dict of float
-        "ARI", "NMI", "pairwise F", "Rand", "VI", "accuracy", in this order. VI is a distance, 0 at its best;
-        the others are 1 at their best.
+        "ARI", "NMI", "pairwise F", "Rand", "VI", "accuracy", in this order. VI is a distance, and its best value is 0.
+        The best value of the others is 1.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def evaluate(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike, constraints
     >>> {name: round(value, 3) for name, value in scores.items()}
     {'ARI': 0.571, 'NMI': 0.8, 'pairwise F': 0.667, 'Rand': 0.833, 'VI': 0.347, 'accuracy': 0.75}
     """
-    true_of, pred_of = encode_both(labels_true, labels_pred)
+    true_of, pred_of = encode_scored(labels_true, labels_pred)
     table = Contingency.of(true_of, pred_of)
     return {
         "ARI": adjusted_rand_of(table.pair_counts),
@@ -48,12 +48,12 @@ def evaluate(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike, constraints
 
 
 def same_partition(a: npt.ArrayLike, b: npt.ArrayLike) -> bool:
-    """Whether two labellings put the same rows together, whatever the label values.
+    """Whether two labellings are the same partition, with any label values.
 
     Parameters
     ----------
     a, b : array-like of shape (n_samples,)
-        Cluster of each row.
+        Cluster of each row. A row with the number -1 is noise and in no cluster.
 
     Returns
     -------
@@ -65,4 +65,4 @@ def same_partition(a: npt.ArrayLike, b: npt.ArrayLike) -> bool:
     >>> same_partition([0, 0, 1], ["x", "x", "y"])
     True
     """
-    return Contingency.of(*encode_both(a, b, "a", "b")).is_same_partition
+    return Contingency.of(*encode_partitions(a, b, "a", "b")).is_same_partition

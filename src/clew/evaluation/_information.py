@@ -7,11 +7,11 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
-from clew.evaluation._contingency import Contingency, Integers, encode_both
+from clew.evaluation._contingency import Contingency, Integers, encode_scored
 
 
-def normalized_mutual_info(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) -> float:
-    r"""Mutual information over the mean entropy of the two labellings.
+def normalized_mutual_info_score(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) -> float:
+    r"""Mutual information divided by the mean entropy of the two labellings.
 
     Parameters
     ----------
@@ -21,8 +21,7 @@ def normalized_mutual_info(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLik
     Returns
     -------
     float
-        From 0 (independent) to 1 (same partition). Two labellings of a single cluster each are the same
-        partition: 1.
+        From 0 (independent) to 1 (same partition). 1 if both labellings have a single cluster.
 
     Notes
     -----
@@ -35,15 +34,15 @@ def normalized_mutual_info(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLik
 
     Examples
     --------
-    >>> from clew.evaluation import normalized_mutual_info
-    >>> round(normalized_mutual_info(["a", "a", "b", "b"], [0, 0, 1, 2]), 3)
+    >>> from clew.evaluation import normalized_mutual_info_score
+    >>> round(normalized_mutual_info_score(["a", "a", "b", "b"], [0, 0, 1, 2]), 3)
     0.8
     """
-    return nmi_of(Contingency.of(*encode_both(labels_true, labels_pred)))
+    return nmi_of(Contingency.of(*encode_scored(labels_true, labels_pred)))
 
 
 def variation_of_information(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) -> float:
-    """Information that one labelling has and the other has not, in nats.
+    """Sum of the two conditional entropies of the labellings, in nats.
 
     Parameters
     ----------
@@ -66,7 +65,7 @@ def variation_of_information(labels_true: npt.ArrayLike, labels_pred: npt.ArrayL
     >>> round(variation_of_information([0, 0, 1, 1], [0, 0, 0, 0]), 4)
     0.6931
     """
-    return vi_of(Contingency.of(*encode_both(labels_true, labels_pred)))
+    return vi_of(Contingency.of(*encode_scored(labels_true, labels_pred)))
 
 
 def nmi_of(table: Contingency) -> float:
@@ -92,6 +91,6 @@ def _entropies(table: Contingency) -> tuple[float, float, float]:
 def _entropy(sizes: Integers, n_rows: int) -> float:
     if sizes.size == 1:
         return 0.0
-    # Summed over distinct sizes in rising order, so that renaming or swapping labellings cannot change a bit.
+    # Summed over distinct sizes in rising order, so that renaming or swapping labellings gives the same rounding.
     size, times = np.unique(sizes, return_counts=True)
     return log(n_rows) - float(np.sum(times * size * np.log(size))) / n_rows

@@ -1,4 +1,4 @@
-"""The heaviest one-to-one matching of the clusters of two labellings, from the sparse contingency table."""
+"""Maximum-weight one-to-one matching of the clusters of two labellings, from the sparse contingency table."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
-from clew.evaluation._contingency import Contingency, Integers, distinct, encode_both
+from clew.evaluation._contingency import Contingency, Integers, distinct, encode_scored
 
-# A round of fixing costs about as much as reading the cells, so below one fixed cell in sixteen the solver is
-# cheaper: a long chain of equal overlaps would otherwise be eaten up two cells a round.
+# Least share of cells, one in 16, that a round must fix. A round takes about as long as reading all cells. On a long
+# chain of equal overlaps a round fixes only two cells, and the solver is faster.
 _SHARE_WORTH_A_ROUND = 16
 
 
 def matching_accuracy(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) -> float:
-    """Fraction of rows labelled right, under the best one-to-one matching of clusters to classes.
+    """Fraction of correctly labelled rows under the best one-to-one matching of clusters to classes.
 
     Parameters
     ----------
     labels_true, labels_pred : array-like of shape (n_samples,)
-        Class and cluster of each row. With unequal numbers of classes and clusters some stay unmatched, and
-        their rows count as wrong.
+        Class and cluster of each row. If the numbers of classes and clusters differ, some stay unmatched, and their
+        rows count as wrong.
 
     Returns
     -------
@@ -30,8 +30,8 @@ def matching_accuracy(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) ->
 
     Notes
     -----
-    The matching is exact. Memory O(n). Time O(n log n) where the labellings mostly agree; at worst the time
-    is quadratic in the number of clusters, some 20 s for 100,000 clusters that overlap in one long chain.
+    The matching is exact. Memory O(n). Time O(n log n) if the labellings mostly agree. The worst case is quadratic in
+    the number of clusters: about 20 s for 100,000 clusters that overlap in one long chain.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def matching_accuracy(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) ->
     >>> matching_accuracy(["a", "a", "b", "b"], [1, 1, 0, 2])
     0.75
     """
-    return accuracy_of(Contingency.of(*encode_both(labels_true, labels_pred)))
+    return accuracy_of(Contingency.of(*encode_scored(labels_true, labels_pred)))
 
 
 def accuracy_of(table: Contingency) -> float:
@@ -50,9 +50,9 @@ def accuracy_of(table: Contingency) -> float:
 def _matched_rows(table: Contingency) -> int:
     rows, columns, weights = table.cell_true, table.cell_pred, table.cell_sizes
     total = 0
-    # SciPy's solver is quadratic in the number of clusters, however sparse the table. Where the labellings
-    # mostly agree, an exact rule settles nearly all of it: a cell at least as heavy as its heaviest rivals in
-    # its row and in its column together is in some best matching, since it can replace what uses either.
+    # SciPy's solver takes quadratic time in the number of clusters, even for a sparse table. If the labellings mostly
+    # agree, an exact rule fixes nearly all cells first: a cell is in some best matching if its weight is at least the
+    # sum of the largest other weight in its row and the largest other weight in its column.
     while weights.size:
         fixed = np.flatnonzero(weights >= _heaviest_rival(rows, weights) + _heaviest_rival(columns, weights))
         fixed = fixed[np.unique(rows[fixed], return_index=True)[1]]
@@ -66,7 +66,7 @@ def _matched_rows(table: Contingency) -> int:
 
 
 def _heaviest_rival(lines: Integers, weights: Integers) -> Integers:
-    """For each cell, the weight of the heaviest other cell of its line, 0 if it is alone there."""
+    """For each cell, the largest weight of another cell in its line (a row or a column), 0 if there is none."""
     best = np.zeros(int(lines.max()) + 1, dtype=np.int64)
     np.maximum.at(best, lines, weights)
     candidates = np.flatnonzero(weights == best[lines])
@@ -84,9 +84,8 @@ def _heaviest_matching(rows: Integers, columns: Integers, weights: Integers) -> 
     n_rows, n_columns = int(rows.max()) + 1, int(columns.max()) + 1
     if n_rows > n_columns:
         rows, columns, n_rows, n_columns = columns, rows, n_columns, n_rows
-    # The solver matches every row, so each gets a spare column of its own that stands for "unmatched". It
-    # asks for weights other than 0, so one is added to every weight: each row pays it once, whatever its
-    # match.
+    # The solver matches every row, so each row gets a spare column that means "unmatched". The solver needs weights
+    # other than 0, so 1 is added to every weight. This adds the same constant to every matching.
     spare = np.arange(n_rows)
     weights = np.concatenate([weights + 1, np.ones_like(spare)])
     rows = np.concatenate([rows, spare])

@@ -1,4 +1,4 @@
-"""Scores over pairs of rows: Rand, adjusted Rand, and precision, recall and F without the stated pairs."""
+"""Scores over pairs of rows: Rand, adjusted Rand, and precision, recall and F without the constrained pairs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.constraints import Constraints
-from clew.evaluation._contingency import Contingency, Integers, PairCounts, encode_both
+from clew.evaluation._contingency import Contingency, Integers, PairCounts, encode_scored
 from clew.evaluation._shared_keys import RowPairs, clusters, count_sharing, key_columns
 
 
@@ -21,16 +21,16 @@ class PairwiseScores(NamedTuple):
 
 
 def pairwise_scores(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike, constraints: Any = None) -> PairwiseScores:
-    """Precision, recall and F of "these two rows are together", over the pairs nobody was told about.
+    """Precision, recall and F of "these two rows are together", over the pairs without a given constraint.
 
     Parameters
     ----------
     labels_true, labels_pred : array-like of shape (n_samples,)
         Class and cluster of each row.
     constraints : Constraints or anything `Constraints.of` takes, optional
-        What the clustering was told. The pairs it states are left out: given must-links and cannot-links,
-        pairs of two labelled rows, and pairs that share a must-group or a cannot-group. Pairs that only
-        follow from these are kept; soft groups and triplets state no pair.
+        Constraints that the clustering used. Their given pairs are left out: must-links and cannot-links, pairs of two
+        labelled rows, and pairs that share a must-group or a cannot-group. Entailed pairs are counted. Soft groups and
+        triplets give no pair.
 
     Returns
     -------
@@ -39,8 +39,8 @@ def pairwise_scores(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike, cons
 
     Notes
     -----
-    With no pair predicted together none is wrong, and precision is 1; with no pair to be found none is
-    missed, and recall is 1. So f is 1 exactly when the labellings agree on every pair that counts.
+    Precision is 1 if no pair is predicted together. Recall is 1 if no pair is truly together. So f is 1 exactly if the
+    labellings agree on every counted pair.
     Groups are never expanded: time O(n log n + pairs) for each overlap of group columns, memory O(n + pairs).
 
     References
@@ -57,11 +57,11 @@ def pairwise_scores(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike, cons
     >>> pairwise_scores([0, 0, 1, 1], [0, 0, 0, 1], Constraints(cannot_link=[(0, 2)]))
     PairwiseScores(precision=0.5, recall=0.5, f=0.5)
     """
-    return pairwise_of(*encode_both(labels_true, labels_pred), constraints)
+    return pairwise_of(*encode_scored(labels_true, labels_pred), constraints)
 
 
 def rand_score(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) -> float:
-    """Fraction of the pairs of rows that both labellings put together or both keep apart.
+    """Fraction of the pairs of rows that both labellings put together or both separate.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def rand_score(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) -> float:
     Returns
     -------
     float
-        From 0 to 1 (same partition); 1 for a single row, which has no pair to disagree about.
+        From 0 to 1 (same partition). 1 for a single row.
 
     Examples
     --------
@@ -79,11 +79,11 @@ def rand_score(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) -> float:
     >>> round(rand_score([0, 0, 1, 1], [0, 0, 1, 2]), 3)
     0.833
     """
-    return rand_of(Contingency.of(*encode_both(labels_true, labels_pred)).pair_counts)
+    return rand_of(Contingency.of(*encode_scored(labels_true, labels_pred)).pair_counts)
 
 
 def adjusted_rand_score(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) -> float:
-    """Rand index, shifted and scaled so that random labellings of the same cluster sizes score 0 on average.
+    """Rand index adjusted for chance: random labellings with the same cluster sizes score 0 on average.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def adjusted_rand_score(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) 
     >>> round(adjusted_rand_score([0, 0, 1, 1], [0, 0, 1, 2]), 3)
     0.571
     """
-    return adjusted_rand_of(Contingency.of(*encode_both(labels_true, labels_pred)).pair_counts)
+    return adjusted_rand_of(Contingency.of(*encode_scored(labels_true, labels_pred)).pair_counts)
 
 
 def pairwise_of(true_of: Integers, pred_of: Integers, constraints: Any) -> PairwiseScores:
@@ -126,13 +126,13 @@ def pairwise_of(true_of: Integers, pred_of: Integers, constraints: Any) -> Pairw
 
 
 def _stated(constraints: Any, n_rows: int) -> tuple[list[Integers], RowPairs]:
-    """Keys whose sharing rows are stated pairs, and the given pairs that share none of them."""
+    """The given pairs: key columns (rows with equal keys form a given pair), and given links that share no key."""
     known = Constraints.of(constraints, n_samples=n_rows)
     keys = key_columns(known.must_groups) + key_columns(known.cannot_groups)
     if known.labels is not None:
         keys.append(np.where(known.labels == -1, -1, 0))
     given = np.concatenate([known.must_link, known.cannot_link])
-    return keys, RowPairs.of(given, n_rows).without_shared(keys)
+    return keys, RowPairs.of(given).without_shared(keys)
 
 
 def rand_of(pairs: PairCounts) -> float:
@@ -142,7 +142,7 @@ def rand_of(pairs: PairCounts) -> float:
 
 def adjusted_rand_of(pairs: PairCounts) -> float:
     """Adjusted Rand index of pair counts."""
-    # Python integers: the products pass 2**63 from about 100,000 rows on.
+    # Python integers, because the products exceed 2**63 from about 100,000 rows on.
     only_true, only_pred = pairs.true - pairs.both, pairs.pred - pairs.both
     if only_true == only_pred == 0:
         return 1.0

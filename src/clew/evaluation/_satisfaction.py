@@ -1,4 +1,4 @@
-"""How much of the given knowledge a labelling keeps, counted in pairs of rows."""
+"""Constraint satisfaction of a labelling, counted in pairs of rows."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.constraints import Constraints
-from clew.evaluation._contingency import Contingency, Integers, distinct, encode, label_array
+from clew.evaluation._contingency import Contingency, Integers, distinct, encode_clusters, label_array
 from clew.evaluation._shared_keys import RowPairs, clusters, count_sharing, key_columns
 
 
 class SatisfiedPairs(NamedTuple):
-    """Pairs of rows stated by one kind of knowledge: how many hold, and how many there are."""
+    """Numbers of satisfied pairs and of all pairs of one kind of constraint."""
 
     satisfied: int
     total: int
@@ -25,7 +25,7 @@ class SatisfiedPairs(NamedTuple):
 
 
 class ConstraintSatisfaction(NamedTuple):
-    """Pairs kept and stated, by kind; a pair stated by two kinds counts in both."""
+    """Satisfied pairs and all pairs by kind of constraint. A pair given by two kinds counts in both."""
 
     must_link: SatisfiedPairs
     cannot_link: SatisfiedPairs
@@ -35,12 +35,12 @@ class ConstraintSatisfaction(NamedTuple):
 
     @property
     def satisfied(self) -> int:
-        """Pairs that hold, over all kinds."""
+        """Number of satisfied pairs, over all kinds."""
         return sum(kind.satisfied for kind in self)
 
     @property
     def total(self) -> int:
-        """Pairs stated, over all kinds."""
+        """Number of given pairs, over all kinds."""
         return sum(kind.total for kind in self)
 
     @property
@@ -50,28 +50,28 @@ class ConstraintSatisfaction(NamedTuple):
 
 
 def constraint_satisfaction(labels: npt.ArrayLike, constraints: Any) -> ConstraintSatisfaction:
-    """Count the stated pairs of rows that a labelling keeps.
+    """Count the given pairs of rows that a labelling satisfies.
 
     Parameters
     ----------
     labels : array-like of shape (n_samples,)
-        Cluster of each row. A row with the number -1 is noise: it is together with nobody, so it breaks its
-        must-links and keeps its cannot-links.
+        Cluster of each row. A row with -1 is noise: it is together with no other row, so it violates its must-links and
+        satisfies its cannot-links.
     constraints : Constraints or anything `Constraints.of` takes
-        What is known about these rows.
+        Constraints on these rows.
 
     Returns
     -------
     ConstraintSatisfaction
-        For each of `must_link`, `cannot_link`, `labels`, `must_groups` and `cannot_groups` the pairs
-        `satisfied` and in `total`; `satisfied`, `total` and `fraction` over all kinds.
+        The numbers `satisfied` and `total` for each of `must_link`, `cannot_link`, `labels`, `must_groups` and
+        `cannot_groups`. Over all kinds: `satisfied`, `total` and `fraction`.
 
     Notes
     -----
-    Given pairs count once, whatever their direction, however often they were given, and whatever their
-    confidence. Two labelled rows state a pair: together if their labels are equal, apart if not; the label
-    values need not be the cluster numbers. Groups state every pair of their rows, and a pair that shares a
-    group in several columns counts once. Entailed pairs, soft groups and triplets are not counted.
+    A repeated pair counts once, in any direction and with any confidence. Two labelled rows give a pair: together if
+    their labels are equal, else apart. The label values need not be the cluster numbers. A group gives every pair of
+    its rows. A pair that shares a group in several columns counts once. Entailed pairs, soft groups and triplets are
+    not counted.
     Groups are never expanded: time O(n log n + pairs) for each overlap of group columns, memory O(n + pairs).
 
     Examples
@@ -86,10 +86,10 @@ def constraint_satisfaction(labels: npt.ArrayLike, constraints: Any) -> Constrai
     0.667
     """
     array = label_array(labels, "labels")
-    codes = _noise_alone(encode(array, "labels"), np.asarray(array == -1, dtype=bool))
+    codes = encode_clusters(array, "labels")
     known = Constraints.of(constraints, n_samples=codes.size)
-    must_link = RowPairs.of(known.must_link, codes.size)
-    cannot_link = RowPairs.of(known.cannot_link, codes.size)
+    must_link = RowPairs.of(known.must_link)
+    cannot_link = RowPairs.of(known.cannot_link)
     must_groups = _shared(codes, known.must_groups)
     cannot_groups = _shared(codes, known.cannot_groups)
     return ConstraintSatisfaction(
@@ -99,10 +99,6 @@ def constraint_satisfaction(labels: npt.ArrayLike, constraints: Any) -> Constrai
         must_groups=must_groups,
         cannot_groups=_apart(cannot_groups),
     )
-
-
-def _noise_alone(codes: Integers, is_noise: npt.NDArray[np.bool_]) -> Integers:
-    return np.where(is_noise, codes.size + np.arange(codes.size), codes)
 
 
 def _apart(together: SatisfiedPairs) -> SatisfiedPairs:

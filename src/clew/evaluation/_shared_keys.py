@@ -1,7 +1,7 @@
-"""Pairs of rows that share a key, counted without listing them.
+"""Count pairs of rows that share a key, without listing the pairs.
 
-A key column gives each row a value or -1 for none: a group, or "is labelled". A group of m rows states
-m (m - 1) / 2 pairs; everything here stays linear in the rows.
+A key column has one value per row, such as a group, or -1 for none. A group of m rows has m (m - 1) / 2 pairs, but time
+and memory here stay linear in the number of rows.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clew.constraints._arrays import distinct_pairs
 from clew.evaluation._contingency import Integers, distinct, pairs_in
 
 
 def key_columns(groups: Integers | None) -> list[Integers]:
-    """Read a group array, one column or several, with values renumbered so that products of codes fit."""
+    """Split a group array into its columns, renumbered so that products of codes do not overflow."""
     if groups is None:
         return []
     columns = groups.reshape(groups.shape[0], -1)
@@ -30,7 +31,7 @@ def _renumber(column: Integers) -> Integers:
 
 
 class Blocks(NamedTuple):
-    """Disjoint sets of two rows or more: the rows, the set of each, and the number of pairs inside them."""
+    """Disjoint sets of at least two rows: the rows, the set of each row, and the number of pairs inside the sets."""
 
     rows: Integers
     block_of: Integers
@@ -38,13 +39,13 @@ class Blocks(NamedTuple):
 
     @classmethod
     def of(cls, rows: Integers, set_of: Integers) -> Blocks:
-        """Drop the sets of a single row: they hold no pair, and rows left out here cost nothing later."""
+        """Drop sets of a single row, which contain no pair."""
         _, block_of, sizes = distinct(set_of)
         paired = sizes[block_of] > 1
         return cls(rows[paired], block_of[paired], pairs_in(sizes))
 
     def split_by(self, key: Integers) -> Blocks:
-        """Split every set by the value of a key; rows without a value leave."""
+        """Split every set by the value of a key. Rows without a value are dropped."""
         values = key[self.rows]
         bound = values >= 0
         n_values = int(values.max(initial=0)) + 1
@@ -52,16 +53,16 @@ class Blocks(NamedTuple):
 
 
 def clusters(codes: Integers) -> Blocks:
-    """Read the clusters of encoded labels as blocks."""
+    """Return the clusters of encoded labels as blocks."""
     return Blocks.of(np.arange(codes.size), codes)
 
 
 def count_sharing(blocks: Blocks, keys: Sequence[Integers]) -> int:
     """Count the pairs inside the blocks that share the value of at least one key, each pair once.
 
-    Inclusion and exclusion, one key at a time: the pairs of a key, less those that a later key also has. A
-    key shared by all pairs ends the search, so nested and repeated keys stay cheap; c keys that all overlap
-    without nesting cost 2**c passes.
+    The count uses inclusion and exclusion, one key at a time: the pairs of a key minus those that a later key also has.
+    A key shared by all pairs ends the search, so nested and repeated keys are fast. c keys that all overlap without
+    nesting take 2**c passes.
     """
     count = 0
     for position, key in enumerate(keys):
@@ -80,10 +81,9 @@ class RowPairs(NamedTuple):
     second: Integers
 
     @classmethod
-    def of(cls, pairs: Integers, n_rows: int) -> RowPairs:
-        """Each pair once, whatever its direction and however often it was given."""
-        low, high = pairs.min(axis=1), pairs.max(axis=1)
-        return cls(*np.divmod(np.unique(low * n_rows + high), n_rows))
+    def of(cls, pairs: Integers) -> RowPairs:
+        """Drop repeated pairs, in any direction."""
+        return cls(*distinct_pairs(pairs).pairs.T)
 
     def without_shared(self, keys: Sequence[Integers]) -> RowPairs:
         """Drop the pairs whose rows share a key."""

@@ -1,4 +1,4 @@
-"""Files of answers that other tools write, one module per tool; all become `Records`."""
+"""Readers for files of answers of other tools, one module per tool. Each reader produces `Records`."""
 
 from clew.constraints.formats._registry import NAMES, read_document, recognised, records_of_manager
 

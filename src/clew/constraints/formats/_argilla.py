@@ -10,12 +10,12 @@ from clew.constraints.formats._document import Document, Found, name_of, time_of
 
 
 def matches(document: Document) -> bool:
-    """Whether this is a list of records with fields and responses."""
+    """Whether the document is a list of records with fields and responses."""
     return document.has_columns("fields", "responses")
 
 
 def read(document: Document, found: Found) -> None:
-    """One answer per submitted response; a discarded one is "unsure"; suggestions are passed over."""
+    """Read one answer per submitted response. A discarded response is "unsure". Suggestions are skipped."""
     for place, record in document.rows():
         answered = False
         for response in _responses(record.get("responses") or {}):
@@ -39,7 +39,7 @@ def read(document: Document, found: Found) -> None:
 
 
 def _responses(given: Any) -> Iterator[dict[str, Any]]:
-    """Both shapes: by question, a list of values each; or by user, a dict of values each."""
+    """Read responses in both shapes: a list of values per question, or a dict of values per user."""
     if isinstance(given, Mapping):
         for responses in given.values():
             for response in responses:

@@ -12,7 +12,7 @@ _ANSWERS = {"MUST_LINK": "same", "CANNOT_LINK": "different"}
 
 
 def matches(document: Document) -> bool:
-    """Whether this is an object of constraints by name."""
+    """Whether the document is an object that maps names to constraints."""
     content = document.content
     return (
         isinstance(content, Mapping)
@@ -22,7 +22,7 @@ def matches(document: Document) -> bool:
 
 
 def read(document: Document, found: Found) -> None:
-    """Constraints of deleted texts and those without an answer yet are open."""
+    """Read the constraints. Constraints of deleted texts and constraints without an answer count as open."""
     for name, constraint in document.content.items():
         place = f"{document.name}, constraint {name!r}"
         kind = constraint["constraint_type"]
@@ -41,12 +41,12 @@ def read(document: Document, found: Found) -> None:
 
 
 def is_manager(given: Any) -> bool:
-    """Whether an object is its constraints manager, by what it can do."""
+    """Whether an object has the methods of a cognitivefactory constraints manager."""
     return hasattr(given, "get_list_of_managed_data_IDs") and hasattr(given, "get_added_constraint")
 
 
 def read_manager(manager: Any, document: Document, found: Found) -> None:
-    """The constraints that were added; what the manager inferred follows again from them."""
+    """Read the constraints that were added. Constraints that the manager inferred follow from these."""
     ids = list(manager.get_list_of_managed_data_IDs())
     for first, second in combinations(ids, 2):
         added = manager.get_added_constraint(first, second)

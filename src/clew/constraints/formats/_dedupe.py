@@ -12,7 +12,7 @@ _ANSWERS = {"match": "same", "distinct": "different", "unsure": "unsure"}
 
 
 def matches(document: Document) -> bool:
-    """Whether this is dedupe's: lists of pairs of records under its two words."""
+    """Whether the document has lists of record pairs under "match" and "distinct"."""
     content = document.content
     if not isinstance(content, Mapping) or not content or not set(content) <= set(_ANSWERS):
         return False
@@ -21,7 +21,7 @@ def matches(document: Document) -> bool:
 
 
 def read(document: Document, found: Found) -> None:
-    """Each pair of records becomes an answer about the two rows that hold them."""
+    """Read each pair of records as an answer about the two rows that match them."""
     rows_of = RowFinder(document)
     for word, pairs in document.content.items():
         for number, encoded in enumerate(pairs):
@@ -35,9 +35,9 @@ def read(document: Document, found: Found) -> None:
 
 
 def decoded(value: Any) -> Any:
-    """Tuples and frozen sets are written as objects that name their class."""
+    """Decode tuples and frozen sets, which dedupe writes as objects with a class name."""
     if isinstance(value, Mapping):
-        if set(value) == {"__class__", "__value__"}:
+        if set(value) == {"__class__", "__value__"} and is_list(value["__value__"]):
             return tuple(decoded(part) for part in value["__value__"])
         return {name: decoded(part) for name, part in value.items()}
     return tuple(decoded(part) for part in value) if isinstance(value, list | tuple) else value

@@ -1,4 +1,4 @@
-"""What a reader of a foreign format gets, and where it puts what it finds."""
+"""Input and output of the readers: a document of another tool, and the answers found in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from clew.constraints._records import Records, answer_kind, key_of
 from clew.exceptions import ConstraintError, FileError
 
-# How tools call the two ids of a pair.
+# Names that tools use for the two ids of a pair.
 _PAIRS = (
     ("id_1", "id_2"),
     ("id1", "id2"),
@@ -22,7 +22,7 @@ _PAIRS = (
     ("source_id", "target_id"),
 )
 _SIDES = (("left", "right"), ("record_1", "record_2"), ("a", "b"))
-# How tools call the id of a whole record.
+# Names that tools use for the id of a whole record.
 RECORD_IDS = ("id", "unique_id", "rec_id", "recid", "record_id", "_id")
 
 ANSWER_OF_KIND = {"must": "same", "cannot": "different", "unsure": "unsure"}
@@ -35,17 +35,17 @@ class Document:
     Attributes
     ----------
     name : str
-        For messages.
+        Name of the document in messages.
     content : mapping of column to cells, list of objects, or one JSON object
     where : callable
-        Names the n-th row or object to the user.
+        Returns the name of the n-th row or object for messages.
     error : class of errors
     table : mapping of id to record, optional
-        The user's rows, for formats that hold whole records.
+        The user's rows, for formats with whole records.
     id_columns : tuple of str
-        The fields that hold ids, where the user named them: one in whole records, two in pairs.
+        The fields with ids, if the user named them: one for whole records, two for pairs.
     known : set of str, optional
-        The user's ids, as `key_of` writes them.
+        Lookup keys (`key_of`) of the user's ids.
     """
 
     name: str
@@ -58,19 +58,19 @@ class Document:
 
     @property
     def is_table(self) -> bool:
-        """Whether the content is columns of one length, by name."""
+        """Whether the content is a table: named columns of equal length."""
         if not isinstance(self.content, Mapping) or not all(map(is_list, self.content.values())):
             return False
         return len({len(cells) for cells in self.content.values()}) <= 1
 
     def has_columns(self, *names: str) -> bool:
-        """Whether the rows have all of these fields (the first row, where each has its own)."""
+        """Whether the table, or the first object of a list, has all of these fields."""
         if isinstance(self.content, Mapping):
             return self.is_table and all(name in self.content for name in names)
         return bool(self.content) and isinstance(self.content[0], Mapping) and all(n in self.content[0] for n in names)
 
     def rows(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Each row or object with its place."""
+        """Each row or object, with its name for messages."""
         if isinstance(self.content, Mapping):
             if not self.is_table:
                 raise self.error(f"{self.name} holds one object; expected a table or a list of objects.")
@@ -84,7 +84,7 @@ class Document:
             yield self.where(place), value
 
     def pair_of_ids(self, place: str, *records: Any) -> tuple[Any, Any]:
-        """The two ids that one of the records names, under the user's own field names or the usual ones."""
+        """Find the two ids in one of the records, under the user's field names or the usual ones."""
         mappings = [record for record in records if isinstance(record, Mapping)]
         named = (self.id_columns,) if len(self.id_columns) == 2 else _PAIRS
         for first, second in named:
@@ -102,7 +102,7 @@ class Document:
         )
 
     def answer_of(self, place: str, word: Any) -> str:
-        """same, different or unsure, from any word people use."""
+        """Parse an answer word as same, different or unsure."""
         kind = answer_kind(word)
         if kind is None:
             raise self.error(f"{place}: cannot read the answer {word!r}. Expected same, different or unsure.")
@@ -110,7 +110,7 @@ class Document:
 
 
 def is_list(value: Any) -> bool:
-    """Whether a value is a list of others; a text is not."""
+    """Whether a value is a list and not a text."""
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
@@ -122,7 +122,7 @@ def _own_id(record: Any, names: tuple[str, ...]) -> Any:
 
 @dataclass
 class Found:
-    """Answers as a reader finds them."""
+    """Collects the answers that a reader finds."""
 
     document: Document
     format: str
@@ -132,12 +132,12 @@ class Found:
     unmatched: list[str] = field(default_factory=list)
 
     def add(self, place: str, ids: tuple[Any, Any], answer: str, **more: Any) -> None:
-        """One answer; `more` are other columns of our files, None where unknown."""
+        """Add one answer. `more` are other columns of clew's files, None if unknown."""
         self.places.append(place)
         self.lines.append({"id_1": ids[0], "id_2": ids[1], "answer": answer, **more})
 
     def records(self) -> Records:
-        """The table of answers in our own columns."""
+        """Return the answers as a table with clew's columns."""
         names = ["id_1", "id_2", "answer"]
         names += [name for name in dict.fromkeys(name for line in self.lines for name in line) if name not in names]
         columns = {name: [line.get(name) for line in self.lines] for name in names}
@@ -161,7 +161,7 @@ class Found:
 
 
 def time_of(value: Any) -> str | None:
-    """A time as text: what the tool wrote, or UTC for seconds since 1970."""
+    """Convert a time to text. Seconds since 1970 are converted to UTC."""
     if value is None or value == "" or value != value:
         return None
     if isinstance(value, int | float):
@@ -170,7 +170,7 @@ def time_of(value: Any) -> str | None:
 
 
 def name_of(value: Any) -> str | None:
-    """Who answered, from a number, a name or an object about the person."""
+    """Name of the annotator, from a number, a name or an object about the person."""
     if isinstance(value, Mapping):
         value = next((value[key] for key in ("email", "username", "name", "id") if value.get(key)), None)
     return key_of(value) or None

@@ -10,13 +10,13 @@ from clew.constraints.formats._document import Document, Found, name_of, time_of
 
 
 def matches(document: Document) -> bool:
-    """Whether this is one of its two exports."""
+    """Whether the document is a JSON or JSON-MIN export of Label Studio."""
     full = document.has_columns("data", "annotations") or document.has_columns("data", "completions")
     return full or document.has_columns("annotation_id", "lead_time")
 
 
 def read(document: Document, found: Found) -> None:
-    """One answer per annotation; a skipped task is "unsure", predictions are passed over."""
+    """Read one answer per annotation. A skipped task is "unsure". Predictions are skipped."""
     for place, task in document.rows():
         if "data" not in task:
             _read_min(document, found, place, task)
@@ -88,5 +88,5 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _is_answer(value: Any) -> bool:
-    # Numbers read as answers too, but a field of the task may well be 0 or 1.
+    # Numbers are not accepted as answers here, because another field of the task may be 0 or 1.
     return isinstance(value, str) and answer_kind(value) is not None and not value.strip().lstrip("+-").isdecimal()

@@ -1,4 +1,4 @@
-"""Whole records matched to the user's rows: by an id they carry, else by what they hold."""
+"""Match whole records to the user's rows: by an id in the record, else by its values."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from clew.constraints.formats._document import RECORD_IDS, Document, Found
 
 
 class RowFinder:
-    """Finds the ids of whole records.
+    """Finds the row ids of whole records.
 
-    A field that holds an id, by the name the user gave or a usual one, is enough: a column of the table with one row
-    of that value, or else one of the known ids. Otherwise records are compared with the rows of the table on the
-    fields both have, case and spaces aside.
+    A record with an id field, under the user's name or a usual one, matches the one row of the table with that value in
+    the same column, or else the row with that id. Other records are compared with the rows of the table on their common
+    fields, ignoring case and spaces.
     """
 
     def __init__(self, document: Document, ignored_prefix: str = "") -> None:
@@ -27,10 +27,10 @@ class RowFinder:
         self._known = known or None
 
     def pair(self, place: str, first: Mapping[str, Any], second: Mapping[str, Any], found: Found) -> Any:
-        """The ids of two records; None, and told in `found`, where one is in no row or in several."""
+        """Find the ids of two records. Returns None and notes it in `found` if one matches no row or several."""
         rows = [self._rows(place, record) for record in (first, second)]
         if rows[0] == rows[1] and len(rows[0]) == 2:
-            return tuple(rows[0])  # two rows with the same content, answered about as a pair
+            return tuple(rows[0])  # two rows with the same values, which the answer is about
         for record, ids in zip((first, second), rows, strict=True):
             if len(ids) != 1:
                 shown = {name: value for name, value in record.items() if not self._is_ignored(name)}
@@ -75,7 +75,7 @@ class RowFinder:
 
 
 def _comparable(value: Any) -> str:
-    """Tools clean records before they show them: case, spaces and the kind of a gap are lost."""
+    """Normalise a value, because tools change case, spaces and missing values before they show a record."""
     if isinstance(value, list | tuple | set | frozenset):
         return "|".join(sorted(_comparable(part) for part in value))
     return " ".join(key_of(value).casefold().split())

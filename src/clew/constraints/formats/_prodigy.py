@@ -12,7 +12,7 @@ _OPPOSITE = {"same": "different", "different": "same", "unsure": "unsure"}
 
 
 def matches(document: Document) -> bool:
-    """Whether these are answered tasks: its hashes, or its words for answers."""
+    """Whether the document has answered tasks: Prodigy's hashes, or its words for answers."""
     if document.has_columns("_task_hash", "answer"):
         return True
     first = next(iter(document.rows()), ("", {}))[1] if document.has_columns("answer") else {}
@@ -20,7 +20,7 @@ def matches(document: Document) -> bool:
 
 
 def read(document: Document, found: Found) -> None:
-    """Accept says what the task claims: its label or option, "same" if it has none."""
+    """Read the tasks. "accept" confirms the label or option of the task, or "same" if it has none."""
     for place, task in document.rows():
         found.add(
             place,

@@ -1,4 +1,4 @@
-"""Which tool wrote this? Asked of each in turn; the first that knows its own reads it."""
+"""Detect the tool that wrote a document: the first reader that recognises the document reads it."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ _READERS: dict[str, Any] = {
     "prodigy": _prodigy,
     "cognitivefactory": _cognitivefactory,
 }
-# The other three are tables in our own columns once they are read.
+# The three formats without a reader here have clew's own columns after the file is read.
 NAMES = ("clew", *_READERS, "cop-kmeans", "metric-learn")
 
 
 def recognised(document: Document, name: str | None = None) -> str | None:
-    """The tool that wrote the document, None if it is no foreign one; a given name is taken at its word."""
+    """Name of the tool that wrote the document, or None for clew's own columns. A given name is not checked."""
     if name is not None:
         if name not in NAMES:
-            raise ParameterError(f"format={name!r}: expected one of {', '.join(NAMES)}.")
+            raise ParameterError(f"There is no format {name!r}: expected one of {', '.join(NAMES)}.")
         return name if name in _READERS else None
     return next((tool for tool, reader in _READERS.items() if reader.matches(document)), None)
 
 
 def read_document(document: Document, tool: str) -> Records:
-    """What a document of this tool says."""
+    """Read a document of this tool."""
     found = Found(document, tool)
     try:
         _READERS[tool].read(document, found)
     except ClewError:
         raise
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, OSError) as error:
-        # Readers trust the shape that a tool documents; whatever breaks there is not that shape.
+        # Readers rely on the documented format of a tool, so any error means that the document has another format.
         raise document.error(f"{document.name} is not what {tool} writes ({type(error).__name__}: {error}).") from error
     return found.records()
 
 
 def records_of_manager(given: Any) -> Records | None:
-    """The constraints in a manager object of cognitivefactory; None for any other object."""
+    """Read the constraints of a cognitivefactory manager object. None for any other object."""
     if not _cognitivefactory.is_manager(given):
         return None
     document = Document("The constraints manager", [], str, ConstraintError)

@@ -7,17 +7,17 @@ from typing import Any
 from clew.constraints._records import key_of
 from clew.constraints.formats._document import Document, Found
 
-# How splink itself joins a source and an id that is unique in that source alone.
+# Separator with which splink joins a source and an id that is unique only within the source.
 JOINED = "-__-"
 
 
 def matches(document: Document) -> bool:
-    """Whether this is splink's."""
+    """Whether the document is a table of splink labels."""
     return document.has_columns("unique_id_l", "unique_id_r", "clerical_match_score")
 
 
 def read(document: Document, found: Found) -> None:
-    """1 is a sure match, 0 a sure non-match, one half says nothing; between them lies confidence."""
+    """Read the scores: 1 is a certain match, 0 a certain non-match, 0.5 is unsure. Other scores give a confidence."""
     rows = list(document.rows())
     named = [(row.get("source_dataset_l"), row["unique_id_l"]) for _, row in rows]
     named += [(row.get("source_dataset_r"), row["unique_id_r"]) for _, row in rows]
@@ -41,7 +41,7 @@ def _score(document: Document, place: str, value: Any) -> float:
 
 
 def _ids(named: list[tuple[Any, Any]], known: frozenset[str] | None) -> Any:
-    """How to name a row: by its id alone where that is enough, else by source and id."""
+    """Choose the row ids: the id alone if it is unique or known, else source and id."""
     sources: dict[str, set[str]] = {}
     for source, value in named:
         sources.setdefault(key_of(value), set()).add(key_of(source))

@@ -1,4 +1,4 @@
-"""zingg: whole records; those that share `z_cluster` were shown together, `z_isMatch` is the answer."""
+"""zingg: whole records. Records with the same `z_cluster` were shown together, and `z_isMatch` is the answer."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _OPEN = ("-1", "")
 
 
 def matches(document: Document) -> bool:
-    """Whether this is zingg's."""
+    """Whether the document is a table of zingg."""
     return document.has_columns("z_cluster", "z_isMatch")
 
 
 def read(document: Document, found: Found) -> None:
-    """All pairs of a group that differs, a chain through one that is the same."""
+    """Read each group as pairs: all pairs if its records differ, a chain if they are the same."""
     groups: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
     for place, row in document.rows():
         groups.setdefault(key_of(row["z_cluster"]), []).append((place, row))
