@@ -1,6 +1,7 @@
 """clew: clustering with what people know.
 
-Public names resolve on first use, so that importing clew costs little and loads no optional part.
+Public names resolve on first use, so that importing clew costs little and loads no optional part. An estimator is named
+in one place, the `__all__` of its family: this module, the registry, the shell and the docs read it from there.
 """
 
 from __future__ import annotations
@@ -8,66 +9,53 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from clew._version import __version__
+from clew._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from clew._registry import load
-    from clew.constraints import Constraints
-    from clew.graph import GraphPropagation
-    from clew.partitional import (
-        CVQE,
-        LCVQE,
-        ConstrainedKMeans,
-        COPKMeans,
-        HMRFKMeans,
-        IGKMeans,
-        MPCKMeans,
-        PCKMeans,
-        SeededKMeans,
-    )
-    from clew.session import Session
+    from clew._registry import load as load
+    from clew.constraints import Constraints as Constraints
+    from clew.density import *  # noqa: F403
+    from clew.graph import *  # noqa: F403
+    from clew.graph._cluster_edges import cluster_edges as cluster_edges
+    from clew.hierarchical import *  # noqa: F403
+    from clew.medoids import *  # noqa: F403
+    from clew.mixture import *  # noqa: F403
+    from clew.partitional import *  # noqa: F403
+    from clew.session import Session as Session
 
 _HOMES = {
-    "COPKMeans": "partitional",
-    "CVQE": "partitional",
-    "ConstrainedKMeans": "partitional",
     "Constraints": "constraints",
-    "GraphPropagation": "graph",
-    "HMRFKMeans": "partitional",
-    "IGKMeans": "partitional",
-    "LCVQE": "partitional",
-    "MPCKMeans": "partitional",
-    "PCKMeans": "partitional",
-    "SeededKMeans": "partitional",
     "Session": "session",
+    "cluster_edges": "graph._cluster_edges",
     "load": "_registry",
 }
 
-__all__ = [
-    "CVQE",
-    "LCVQE",
-    "COPKMeans",
-    "ConstrainedKMeans",
-    "Constraints",
-    "GraphPropagation",
-    "HMRFKMeans",
-    "IGKMeans",
-    "MPCKMeans",
-    "PCKMeans",
-    "SeededKMeans",
-    "Session",
-    "__version__",
-    "load",
-]
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name == "__all__":
+        value: Any = sorted([*_HOMES, "__version__", *_estimator_names()])
+    elif name in _HOMES:
+        value = getattr(importlib.import_module(f"clew.{_HOMES[name]}"), name)
+    elif name.startswith("_") or (family := _family_of(name)) is None:
         raise AttributeError(f"module 'clew' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"clew.{_HOMES[name]}"), name)
+    else:
+        value = getattr(family, name)
     globals()[name] = value
     return value
 
 
+def _family_of(name: str) -> Any:
+    """The first family that exports a name; those after it are not imported."""
+    from clew._families import families
+
+    return next((family for family in families() if name in family.__all__), None)
+
+
+def _estimator_names() -> list[str]:
+    from clew._families import families
+
+    return [name for family in families() for name in family.__all__]
+
+
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return list(__getattr__("__all__"))

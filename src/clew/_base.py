@@ -1,55 +1,368 @@
-"""The door that every estimator shares."""
+"""The base classes of all estimators, one for each role, and the checks that every `fit` shares.
+
+`ConstrainedClusterer` makes clusters, `MetricLearner` transforms rows, and `AlternativeClusterer` makes clusters that
+differ from given ones. Each `fit` checks parameters, rows and constraints once. Then it calls the method's `_fit`,
+which trusts them.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from itertools import count
+from numbers import Integral
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClusterMixin
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
-from clew._persistence import write_state
-from clew._validation import Allowed, as_generator, check_parameters, check_rows, check_weights
+from clew._families import families
+from clew._persistence import Learned, State, check_learned, write_state
+from clew._validation import (
+    Allowed,
+    Pairwise,
+    as_generator,
+    check_given,
+    check_pairwise,
+    check_parameters,
+    check_rows,
+    check_weights,
+    n_distinct_rows,
+)
+from clew._words import listed
 from clew.constraints import Constraints
-from clew.exceptions import DataError
+from clew.constraints._inputs import marks_unknown, only_means_constraints
+from clew.exceptions import (
+    ConstraintError,
+    DataError,
+    DataTypeError,
+    FewerClustersWarning,
+    FileError,
+    ParameterError,
+    UnusedKnowledgeWarning,
+)
+
+# The label of rows in no cluster, where classes have names.
+NOISE = "noise"
 
 Handling = Literal["hard", "soft", "seeds", "ignored"]
+Role = Literal["clusterer", "metric learner", "alternative clusterer"]
+ROLES: tuple[Role, ...] = get_args(Role)
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a method does with each kind of knowledge and data; tests, shell and docs read it.
+    """Declares how a method handles each kind of constraint and data. Tests, commands, docs and messages use it.
 
-    "hard" holds in every result, "soft" is priced, "seeds" only guides the start, "ignored" is not used. With
-    `prices_doubt`, "hard" is about pairs with confidence 1, and less sure ones are priced.
+    A kind of constraint is "hard" if it holds in every result, "soft" if breaking it has a price, "seeds" if it only
+    decides where clusters start, and "ignored" if the method does not use it. With `prices_doubt`, "hard" is about
+    constraints of confidence 1, and less certain ones are soft.
     """
 
     labels: Handling
     must_link: Handling
     cannot_link: Handling
+    groups: bool = True  # must_groups count as must-links and cannot_groups as cannot-links
+    soft_groups: Handling = "ignored"
+    triplets: Handling = "ignored"
+    sizes: Handling = "ignored"  # size_min and size_max
+    prices_doubt: bool = False
     sample_weight: bool = False
     sparse: bool = False
-    predicts: bool = False
-    monotone: bool = False
-    prices_doubt: bool = False
+    pairwise: Pairwise | None = None  # X is a square matrix of this kind instead of rows and columns
+    asymmetric: bool = False  # such a matrix may differ from its transpose
+    any_shape: bool = False  # clusters follow the rows wherever they are; else they are round, or as the metric has it
+    quadratic: bool = False  # memory grows with the square of the number of rows
+    needs_n_clusters: bool = True
+    noise: bool = False  # labels_ may contain -1, for rows in no cluster
+    predicts: bool = False  # new rows get a cluster, too (an inductive method)
+    streams: bool = False  # has partial_fit
+    monotone: bool = False  # the objective never rises from round to round
 
 
-class ConstrainedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of all estimators: checks parameters, rows and constraints once, then calls `_fit`."""
+# Methods that a warning about unused constraints names.
+_MOST_USERS = 4
 
+_is_quiet: ContextVar[bool] = ContextVar("is_quiet", default=False)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Fit without `FewerClustersWarning`, for fits inside other methods."""
+    token = _is_quiet.set(True)
+    try:
+        yield
+    finally:
+        _is_quiet.reset(token)
+
+
+def is_quiet() -> bool:
+    """Whether a fit runs inside `quietly`."""
+    return _is_quiet.get()
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn at the line of code outside clew that led here."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "clew":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def all_estimators(role: Role | None = None) -> list[type[Any]]:
+    """Every estimator class of a role, or of all roles, family by family in the order of each family's `__all__`."""
+    classes = [getattr(family, name) for family in families() for name in family.__all__]
+    return [cls for cls in classes if role is None or cls._role == role]
+
+
+class Checked(NamedTuple):
+    """Validated arguments of `fit`."""
+
+    X: Any
+    constraints: Constraints
+    weights: npt.NDArray[np.float64]  # empty: every row counts once
+    rng: np.random.Generator
+
+
+class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base of all estimators: checks parameters, rows and constraints; saves learned attributes."""
+
+    _role: ClassVar[Role]
     _capabilities: ClassVar[Capabilities]
     _parameters: ClassVar[dict[str, Allowed]]
-    n_clusters: int | str
-    random_state: Any
-    labels_: npt.NDArray[Any]
+    _learned_attributes: ClassVar[dict[str, Learned]] = {
+        "n_features_in_": Learned("integer", low=1, counts="columns"),
+        "feature_names_in_": Learned("text", (("columns",),), optional=True),
+    }
 
     @classmethod
-    def _examples(cls) -> list[ConstrainedClusterer]:
+    def _examples(cls) -> list[Any]:
         """Small instances for tests."""
         raise NotImplementedError  # pragma: no cover
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """How this instance handles each kind of constraint and data; it may depend on parameters."""
+        return replace(self._capabilities, needs_n_clusters=isinstance(getattr(self, "n_clusters", None), Integral))
+
+    @contextmanager
+    def _whole_or_not_at_all(self) -> Iterator[None]:
+        """Restore the estimator if the block fails or is interrupted."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _checked(self, X: Any, y: Any, constraints: Any, sample_weight: Any = None, *, reset: bool = True) -> Checked:
+        """Check the parameters and everything that `fit` was given."""
+        check_parameters(self, self._parameters)
+        X = self._check_input(X, reset=reset)
+        n_samples = X.shape[0]
+        self._refuse_constraints_as_y(y, n_samples)
+        known = self._usable(Constraints.of(constraints, n_samples=n_samples))
+        return Checked(X, known, check_weights(sample_weight, n_samples), self._generator())
+
+    def _generator(self) -> np.random.Generator:
+        """The source of random numbers; a method without `random_state` draws none."""
+        return as_generator(getattr(self, "random_state", 0))
+
+    def _check_input(self, X: Any, *, reset: bool) -> Any:
+        """X as this method takes it: rows and columns, or a square matrix."""
+        can = self.capabilities
+        if can.pairwise is not None:
+            return check_pairwise(
+                self, X, can.pairwise, reset=reset, accept_sparse=can.sparse, asymmetric=can.asymmetric
+            )
+        return check_rows(self, X, reset=reset, accept_sparse=can.sparse)
+
+    def _check_new_rows(self, X: Any) -> Any:
+        """X as `predict` and `transform` take it: it has the columns that were fitted."""
+        check_is_fitted(self)
+        return self._check_input(X, reset=False)
+
+    def _usable(self, constraints: Constraints) -> Constraints:
+        """The constraints this method works with; a hard method refuses contradictory ones."""
+        self._warn_of_unused(constraints)
+        if hasattr(self, "min_confidence"):
+            constraints = constraints.at_least(self.min_confidence)
+        can = self.capabilities
+        if can.must_link == "hard":
+            certain = constraints.at_least(1.0) if can.prices_doubt else constraints
+            certain.require_consistent()
+        return constraints
+
+    def _refuse_constraints_as_y(self, y: Any, n_samples: int) -> None:
+        if only_means_constraints(y, n_samples):
+            raise ConstraintError(
+                f"y is a {type(y).__name__} that holds constraints, and {type(self).__name__} ignores y. "
+                "Pass constraints by name: fit(X, constraints=...)."
+            )
+        if marks_unknown(y):
+            warn_caller(
+                f"{type(self).__name__} ignores y. If -1 in y is a row without a label, pass fit(X, constraints=y).",
+                UnusedKnowledgeWarning,
+            )
+
+    def _warn_of_unused(self, constraints: Constraints) -> None:
+        given = {
+            "triplets": len(constraints.triplets) > 0,
+            "soft_groups": constraints.soft_groups is not None and constraints.soft_groups.nnz > 0,
+            "groups": constraints.must_groups is not None or constraints.cannot_groups is not None,
+            "cannot_link": len(constraints.cannot_link) > 0,
+        }
+        for kind, is_given in given.items():
+            if is_given and not _uses(self.capabilities, kind):
+                users = [cls.__name__ for cls in all_estimators(self._role) if _uses(cls._capabilities, kind)]
+                advice = f"Use {' or '.join(users[:_MOST_USERS])}" if users else "No method of this version uses them"
+                message = f"{type(self).__name__} ignores the {kind} in constraints. {advice}."
+                warn_caller(message, UnusedKnowledgeWarning)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the estimator to a zip of arrays and JSON; `clew.load` reads it back. No code is stored."""
+        write_state(path, *self._state())
+
+    def _state(self) -> State:
+        """The parameters and the learned attributes that are declared in `_learned_attributes`."""
+        learned = {name: getattr(self, name) for name in self._learned_attributes if hasattr(self, name)}
+        return State(type(self).__name__, self.get_params(deep=False), learned)
+
+    @classmethod
+    def _from_state(cls, path: str | os.PathLike[str], state: State) -> Self:
+        """An estimator in a state that was read from a file; refused if no fit can lead to that state."""
+        try:
+            estimator = cls(**state.params)
+            check_parameters(estimator, cls._parameters)
+        except TypeError:
+            raise FileError(f"{path} holds parameters that {state.name} does not have. Update clew.") from None
+        except ParameterError as error:
+            raise FileError(f"{path} cannot be used: {error}") from None
+        check_learned(path, cls._learned_attributes, state.learned)
+        for name, value in state.learned.items():
+            setattr(estimator, name, value)
+        return estimator
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.capabilities.sparse
+        tags.input_tags.pairwise = self.capabilities.pairwise is not None
+        tags.transformer_tags = None if not hasattr(self, "transform") else tags.transformer_tags
+        return tags
+
+
+def _uses(can: Capabilities, kind: str) -> bool:
+    return getattr(can, kind) not in (False, "ignored")
+
+
+class LabellingEstimator(ClusterMixin, ConstrainedEstimator):  # type: ignore[misc]
+    """Base of the two roles whose result is a label per row; -1 is noise, a row in no cluster."""
+
+    _learned_attributes: ClassVar[dict[str, Learned]] = {
+        **ConstrainedEstimator._learned_attributes,
+        "labels_": Learned("label", (("rows",),), low=-1),
+        "classes_": Learned("text", ((None,),), optional=True),
+        "cluster_labels_": Learned("integer", (("clusters",),), low=0),
+        "cluster_sizes_": Learned("integer", (("clusters",),), low=0),
+        "violated_must_link_": Learned("integer", ((None, 2),), low=0),
+        "violated_cannot_link_": Learned("integer", ((None, 2),), low=0),
+    }
+    n_clusters: int | str
+    labels_: npt.NDArray[Any]
+
+    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> npt.NDArray[Any]:
+        """Cluster the rows and return their labels; takes what `fit` takes."""
+        self.fit(X, y, **kwargs)
+        return self.labels_
+
+    def _refuse_too_many_clusters(self, n_samples: int) -> None:
+        if self.capabilities.needs_n_clusters and int(self.n_clusters) > n_samples:
+            raise DataError(f"n_clusters={self.n_clusters}, but X has n_samples={n_samples} rows. Lower n_clusters.")
+
+    def _set_first_labels(self, given: Checked, labels: npt.NDArray[Any]) -> None:
+        """Set `labels_` of a first fit. Labels are class names if the user named the classes."""
+        known = given.constraints
+        self.__dict__.pop("classes_", None)
+        if known.classes is not None:
+            self.classes_ = _cluster_names(known.classes, labels, getattr(self, "cluster_labels_", ()))
+        self._set_labels(known, labels)
+        self._explain_number(given.X, known, labels)
+
+    def _set_labels(self, constraints: Constraints, labels: npt.NDArray[Any]) -> None:
+        """Set `labels_` and the pairs that they violate."""
+        self.violated_must_link_, self.violated_cannot_link_ = constraints.violations(labels)
+        self.labels_ = self._with_class_names(labels)
+        logging.getLogger(type(self).__module__).info(
+            "%s: %d rows, %d must-links and %d cannot-links violated",
+            type(self).__name__, len(labels), len(self.violated_must_link_), len(self.violated_cannot_link_),
+        )  # fmt: skip
+
+    def _with_class_names(self, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Replace labels by class names, if the user named the classes."""
+        if not hasattr(self, "classes_"):
+            return labels
+        names = np.append(self.classes_, NOISE)  # -1 is the last one
+        return np.asarray(names[labels], dtype=object)
+
+    def _explain_number(self, X: Any, constraints: Constraints, labels: npt.NDArray[Any]) -> None:
+        """Warn if there are fewer clusters than were asked for, with the number and the reason."""
+        n_found = len(np.unique(labels[labels >= 0]))
+        if not self.capabilities.needs_n_clusters or n_found >= int(self.n_clusters) or is_quiet():
+            return
+        warn_caller(
+            f"{type(self).__name__} found {n_found} of {self.n_clusters} clusters: "
+            f"{self._why_fewer(X, constraints, int(self.n_clusters))}",
+            FewerClustersWarning,
+        )
+
+    def _why_fewer(self, X: Any, constraints: Constraints, n_clusters: int) -> str:
+        n_components = constraints.closure().n_components
+        if self.capabilities.must_link != "seeds" and n_components < n_clusters:
+            noun = "component" if n_components == 1 else "components"
+            return f"must-links leave {n_components} {noun} of rows. Lower n_clusters, or remove must-links."
+        if self.capabilities.pairwise is None and (reason := self._why_alike(X, n_clusters)):
+            return reason
+        return "splitting a cluster further would not lower the cost. Lower n_clusters, or try another random_state."
+
+    def _why_alike(self, X: Any, n_clusters: int) -> str:
+        """The reason if too few rows of X differ for this number of clusters, else an empty text."""
+        values = X.data if sparse.issparse(X) else X - X[:1]
+        largest = float(np.abs(values).max(initial=0))
+        if 0 < largest < np.sqrt(np.finfo(X.dtype).tiny):
+            return f"rows differ by {largest:.3g} at most, whose square is 0 in {X.dtype} numbers. Scale X."
+        n_rows = n_distinct_rows(X, n_clusters, directions=self._measures_angles)
+        if n_rows < n_clusters:
+            noun = "direction" if self._measures_angles else "row"
+            return f"X has {n_rows} distinct {noun if n_rows == 1 else noun + 's'}. Lower n_clusters."
+        return ""
+
+    @property
+    def _measures_angles(self) -> bool:
+        """Whether rows of one direction are equal to the method."""
+        return False
+
+
+def _cluster_names(classes: npt.NDArray[Any], labels: npt.NDArray[Any], clusters: Any) -> npt.NDArray[Any]:
+    """The name of each cluster number: its class, then new-1, new-2, ... for clusters that no class names."""
+    n_names = 1 + max((int(np.max(numbers, initial=-1)) for numbers in (labels, clusters)), default=-1)
+    fresh = (name for place in count(1) if (name := f"new-{place}") not in set(classes.tolist()))
+    names = [*classes.tolist(), *(next(fresh) for _ in range(n_names - len(classes)))]
+    return np.array(names, dtype=object)
+
+
+class ConstrainedClusterer(LabellingEstimator):
+    """Base of the clusterers: each supplies `_fit`."""
+
+    _role = "clusterer"
 
     def _fit(
         self, X: Any, constraints: Constraints, weights: npt.NDArray[np.float64], rng: np.random.Generator
@@ -57,80 +370,129 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """Cluster checked rows; set learned attributes and return the labels."""
         raise NotImplementedError  # pragma: no cover
 
-    def fit(self, X: Any, y: Any = None, *, constraints: Any = None) -> Self:
-        """Cluster the rows with what is known about them.
+    def fit(self, X: Any, y: Any = None, *, constraints: Any = None, **others: Any) -> Self:
+        """Cluster the rows under constraints.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : ignored
-            Present for scikit-learn; knowledge comes in through `constraints` alone.
+            Present for scikit-learn. Constraints are refused here: pass them by name.
         constraints : Constraints, labels, dict, frame, sparse matrix, path or None
             See `Constraints.of`.
         """
-        return self._fit_checked(X, constraints, None)
+        self._refuse_arguments(others)
+        return self._fit_checked(X, y, constraints, None)
 
-    def _fit_checked(self, X: Any, constraints: Any, sample_weight: Any) -> Self:
-        before = dict(vars(self))
-        try:
-            self._fit_all(X, constraints, sample_weight)
-        except BaseException:  # a failed or interrupted fit leaves the estimator as it was
-            self.__dict__ = before
-            raise
+    def _refuse_arguments(self, others: dict[str, Any]) -> None:
+        """Raise on arguments that this method does not take. For weights, the message names methods that take them."""
+        for name, value in others.items():
+            if name != "sample_weight":
+                raise TypeError(f"{type(self).__name__}.fit() got an unexpected keyword argument {name!r}")
+            if value is not None:
+                users = [cls.__name__ for cls in all_estimators(self._role) if cls._capabilities.sample_weight]
+                raise DataTypeError(
+                    f"{type(self).__name__} cannot weigh rows. Leave out sample_weight, or use {listed(users, 'or')}."
+                )
+
+    def _fit_checked(self, X: Any, y: Any, constraints: Any, sample_weight: Any) -> Self:
+        with self._whole_or_not_at_all():
+            given = self._checked(X, y, constraints, sample_weight)
+            self._refuse_too_many_clusters(given.X.shape[0])
+            self._set_first_labels(given, self._fit(*given))
         return self
-
-    def _fit_all(self, X: Any, constraints: Any, sample_weight: Any) -> None:
-        check_parameters(self, self._parameters)
-        X = check_rows(self, X, reset=True, accept_sparse=self._capabilities.sparse)
-        n_samples = X.shape[0]
-        if not isinstance(self.n_clusters, str) and self.n_clusters > n_samples:
-            raise DataError(f"n_clusters={self.n_clusters}, but X has n_samples={n_samples} rows. Lower n_clusters.")
-        known = self._usable(Constraints.of(constraints, n_samples=n_samples))
-        weights = check_weights(sample_weight, n_samples)
-        self.labels_ = self._fit(X, known, weights, as_generator(self.random_state))
-        self.violated_must_link_, self.violated_cannot_link_ = known.violations(self.labels_)
-        logging.getLogger(type(self).__module__).info(
-            "%s: %d rows, %d must-links and %d cannot-links violated",
-            type(self).__name__, n_samples, len(self.violated_must_link_), len(self.violated_cannot_link_),
-        )  # fmt: skip
-
-    def _usable(self, constraints: Constraints) -> Constraints:
-        """The constraints this method works with; a hard method refuses contradictory ones."""
-        if hasattr(self, "min_confidence"):
-            constraints = constraints.at_least(self.min_confidence)
-        if self._capabilities.must_link == "hard":
-            certain = constraints.at_least(1.0) if self._capabilities.prices_doubt else constraints
-            certain.require_consistent()
-        return constraints
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the estimator to a zip of arrays and JSON; `clew.load` reads it back. No code is stored."""
-        write_state(path, type(self).__name__, self.get_params(deep=False), self._learned())
-
-    def _learned(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name.endswith("_") and not name.startswith("_")}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._capabilities.sparse
-        tags.transformer_tags = None if not hasattr(self, "transform") else tags.transformer_tags
-        return tags
 
 
 class WeightedClusterer(ConstrainedClusterer):
-    """Base of estimators that honour `sample_weight`."""
+    """Base of clusterers that honour `sample_weight`."""
 
-    def fit(self, X: Any, y: Any = None, *, constraints: Any = None, sample_weight: Any = None) -> Self:
-        """Cluster the rows with what is known about them.
+    def fit(  # type: ignore[override]  # every argument is named here
+        self, X: Any, y: Any = None, *, constraints: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Cluster the rows under constraints.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : ignored
-            Present for scikit-learn; knowledge comes in through `constraints` alone.
+            Present for scikit-learn. Constraints are refused here: pass them by name.
         constraints : Constraints, labels, dict, frame, sparse matrix, path or None
             See `Constraints.of`.
         sample_weight : array-like of shape (n_samples,), optional
             How much each row counts; prices of pairs are not weighted.
         """
-        return self._fit_checked(X, constraints, sample_weight)
+        return self._fit_checked(X, y, constraints, sample_weight)
+
+
+class AlternativeClusterer(LabellingEstimator):
+    """Base of methods that find clusters unlike given ones: each supplies `_fit`."""
+
+    _role = "alternative clusterer"
+
+    def _fit(
+        self, X: Any, given: npt.NDArray[np.int64], constraints: Constraints, rng: np.random.Generator
+    ) -> npt.NDArray[Any]:
+        """Cluster checked rows unlike `given`; set learned attributes and return the labels."""
+        raise NotImplementedError  # pragma: no cover
+
+    def fit(self, X: Any, y: Any = None, *, given: Any, constraints: Any = None) -> Self:
+        """Find clusters that differ from the given ones.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+            Present for scikit-learn. Constraints are refused here: pass them by name.
+        given : array-like of shape (n_samples,)
+            The known clusters: a label per row, -1 for noise.
+        constraints : Constraints, labels, dict, frame, sparse matrix, path or None
+            What the new clusters shall keep. See `Constraints.of`.
+        """
+        with self._whole_or_not_at_all():
+            checked = self._checked(X, y, constraints)
+            self._refuse_too_many_clusters(checked.X.shape[0])
+            known = check_given(given, checked.X.shape[0])
+            self._set_first_labels(checked, self._fit(checked.X, known, checked.constraints, checked.rng))
+        return self
+
+
+class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedEstimator):  # type: ignore[misc]
+    """Base of the metric learners: each supplies `_fit`, `_transform` and `_n_features_out`.
+
+    `transform` maps rows to a space in which Euclidean distance is the learned metric.
+    """
+
+    _role = "metric learner"
+
+    def _fit(self, X: Any, constraints: Constraints, rng: np.random.Generator) -> None:
+        """Learn from checked rows; set learned attributes."""
+        raise NotImplementedError  # pragma: no cover
+
+    def _transform(self, X: Any) -> npt.NDArray[Any]:
+        """Map checked rows."""
+        raise NotImplementedError  # pragma: no cover
+
+    def fit(self, X: Any, y: Any = None, *, constraints: Any = None) -> Self:
+        """Learn a metric that agrees with the constraints.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+            Present for scikit-learn. Constraints are refused here: pass them by name.
+        constraints : Constraints, labels, dict, frame, sparse matrix, path or None
+            See `Constraints.of`.
+        """
+        with self._whole_or_not_at_all():
+            given = self._checked(X, y, constraints)
+            self._fit(given.X, given.constraints, given.rng)
+        return self
+
+    def transform(self, X: Any) -> npt.NDArray[Any]:
+        """Map rows to the space in which Euclidean distance is the learned metric.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        """
+        return self._transform(self._check_new_rows(X))

@@ -1,47 +1,62 @@
-"""Which estimators there are: read from the families, so that there is no second list."""
+"""Find all estimators in the families, so that there is no second list."""
 
 from __future__ import annotations
 
-import importlib
+import difflib
 import os
-import re
+from typing import Any
 
-from clew._base import ConstrainedClusterer
-from clew._persistence import read_state
-from clew.exceptions import FileError
-
-FAMILIES = ("partitional", "graph")
+from clew._base import ConstrainedEstimator, Role, all_estimators
+from clew._persistence import State, read_state
+from clew.exceptions import FileError, ParameterError
 
 
-def all_estimators() -> list[type[ConstrainedClusterer]]:
-    """Every estimator class, family by family, each in the order of its family's `__all__`."""
-    found = []
-    for family in FAMILIES:
-        module = importlib.import_module(f"clew.{family}")
-        found += [getattr(module, name) for name in module.__all__]
+def method_name(cls: type[ConstrainedEstimator]) -> str:
+    """The name of a method in the shell, which is that of its file: ``COPKMeans`` is ``cop-kmeans``."""
+    return cls.__module__.rpartition(".")[2].removeprefix("_").replace("_", "-")
+
+
+def by_method_name(role: Role | None = None) -> dict[str, type[ConstrainedEstimator]]:
+    """Estimators of a role, or of all roles, by their name in the shell."""
+    return {method_name(cls): cls for cls in all_estimators(role)}
+
+
+def find_method(name: str, role: Role | None = None) -> str:
+    """The name of a method as it is listed, however it is written: ``COPKMeans``, ``copk-means``, ``cop_kmeans``.
+
+    A method of another role than asked for is refused.
+    """
+    every, fitting = by_method_name(), list(by_method_name(role))
+    found = next((known for known in every if _letters(known) == _letters(name)), None)
+    if found is None:
+        close = difflib.get_close_matches(name, fitting, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        raise ParameterError(f'There is no method "{name}".{hint} There are {", ".join(sorted(fitting))}.')
+    if found not in fitting:
+        has = every[found]._role
+        raise ParameterError(f"{found} is a {has}, and a {role} is needed: one of {', '.join(sorted(fitting))}.")
     return found
 
 
-def method_name(cls: type[ConstrainedClusterer]) -> str:
-    """The class name in kebab case, as the shell has it: ``PCKMeans`` is ``pck-means``."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", cls.__name__).lower()
+def _letters(name: str) -> str:
+    return name.replace("-", "").replace("_", "").casefold()
 
 
-def by_method_name() -> dict[str, type[ConstrainedClusterer]]:
-    """Estimators by their name in the shell."""
-    return {method_name(cls): cls for cls in all_estimators()}
-
-
-def load(path: str | os.PathLike[str]) -> ConstrainedClusterer:
+def load(path: str | os.PathLike[str]) -> Any:
     """Read an estimator that `save` wrote. Arrays and JSON only: nothing in the file is executed."""
-    name, params, learned = read_state(path)
+    return _built(path, read_state(path))
+
+
+def _built(path: str | os.PathLike[str], value: Any) -> Any:
+    """Build estimators from their states, inner ones first; other values stay unchanged."""
+    if isinstance(value, list):
+        return [_built(path, one) for one in value]
+    if not isinstance(value, State):
+        return value
     known = {cls.__name__: cls for cls in all_estimators()}
-    if name not in known:
-        raise FileError(f"{path} holds a {name!r}, which this version of clew does not have. Update clew.")
-    try:
-        estimator = known[name](**params)
-    except TypeError:
-        raise FileError(f"{path} holds parameters that {name} does not have. Update clew.") from None
-    for attribute, value in learned.items():
-        setattr(estimator, attribute, value)
-    return estimator
+    if value.name not in known:
+        raise FileError(f"{path} holds a {value.name!r}, which this version of clew does not have. Update clew.")
+    params, learned = (
+        {name: _built(path, one) for name, one in part.items()} for part in (value.params, value.learned)
+    )
+    return known[value.name]._from_state(path, State(value.name, params, learned))

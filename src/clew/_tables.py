@@ -1,7 +1,8 @@
-"""Tables to files, whole or not at all; and what readers and writers of tables share."""
+"""Write tables to files, completely or not at all; shared helpers of readers and writers of tables."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 import os
@@ -10,28 +11,43 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any, BinaryIO, Literal, TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from clew.exceptions import FileError, MissingExtraError, ParameterError
 
+# Possible separators; of equally frequent ones in a header, the first is used.
+SEPARATORS = (",", ";", "\t", "|")
+
 WRITABLE = (".csv", ".tsv", ".jsonl", ".parquet")
 
-# What makes a spreadsheet take a cell for a formula; tab and carriage return hide one from a careless check.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# Characters that make a spreadsheet run a cell as a formula, also in full width and after white space.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+@contextmanager
+def reading_arrays(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open an npy or npz file; whatever numpy, scipy, zipfile and zlib raise for a damaged one is a `FileError`."""
+    try:
+        with open(path, "rb") as file:  # numpy leaves files open that it cannot read
+            yield file
+    except (OSError, FileError):
+        raise
+    except Exception as error:  # every kind of error means the same here: the file is not what its name says
+        raise FileError(f"Cannot read {path}: it is damaged, or no file of arrays ({error}).") from error
 
 
 def write_table(target: str | os.PathLike[str] | TextIO, columns: Mapping[str, ArrayLike]) -> None:
     """Write columns of equal length to a csv, tsv, jsonl or parquet file, or as csv to an open stream.
 
     A file appears complete or not at all: the rows go to a temporary file in the same directory, which then
-    takes the place of `target`. An interruption or a full disk leaves what was there before.
+    takes the place of `target`. An interruption or a full disk leaves the old file unchanged.
 
     In csv and tsv a text cell that a spreadsheet would take for a formula gets a leading apostrophe: one that
-    starts with ``=``, ``+``, ``-``, ``@``, a tab, a carriage return or an apostrophe and is not a number. The other
-    formats are exact.
+    starts with ``=``, ``+``, ``-``, ``@`` (or one of these in full width), a tab, a line break or an apostrophe and is
+    not a number. The other formats are exact.
 
     Parameters
     ----------
@@ -209,10 +225,10 @@ def _write_parquet(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     pyarrow.parquet.write_table(pyarrow.table(columns), path)
 
 
-def read_json_lines(path: Path) -> tuple[list[dict[str, Any]], list[int]]:
-    """The objects of a jsonl file and the line of each; blank lines are passed over."""
+def read_json_lines(path: Path, encoding: str | None = None) -> tuple[list[dict[str, Any]], list[int]]:
+    """The objects of a jsonl file and the line of each; blank lines are skipped."""
     objects, lines = [], []
-    with open(path, encoding="utf-8-sig") as file:
+    with open(path, encoding=encoding or encoding_of(path)) as file:
         for number, text in enumerate(file, start=1):
             if not text.strip():
                 continue
@@ -220,6 +236,10 @@ def read_json_lines(path: Path) -> tuple[list[dict[str, Any]], list[int]]:
                 value = json.loads(text)
             except json.JSONDecodeError as error:
                 raise FileError(f"{path.name} line {number}: not JSON ({error.msg}).") from None
+            except RecursionError:
+                raise FileError(f"{path.name} line {number}: its JSON is nested too deeply to be a row.") from None
+            except ValueError:  # Python refuses integers of more than 4,300 digits
+                raise FileError(f"{path.name} line {number}: a number has too many digits to be read.") from None
             if not isinstance(value, dict):
                 raise FileError(f"{path.name} line {number}: expected one JSON object a line.")
             objects.append(value)
@@ -238,7 +258,15 @@ def require_pyarrow() -> Any:
 
 
 def delimiter_of(path: Path, header: str) -> str:
-    """What separates the cells of a csv or tsv file; a semicolon where the header holds no comma."""
-    if path.suffix.lower() == ".tsv":
+    """The separator of a csv or tsv file: the most frequent one in its header, outside quotes."""
+    if path.suffix.lower() == ".tsv" and "\t" in header:
         return "\t"
-    return ";" if ";" in header and "," not in header else ","
+    plain = "".join(header.split('"')[::2])
+    return max(SEPARATORS, key=plain.count)
+
+
+def encoding_of(path: Path) -> str:
+    """The encoding that the first bytes of a text file tell; UTF-8 unless there is a byte order mark."""
+    with open(path, "rb") as file:
+        start = file.read(2)
+    return "utf-16" if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"

@@ -1,25 +1,38 @@
-"""Checks at the door: parameters, rows, weights, randomness. What is behind the door trusts them."""
+"""Checks of user input: parameters, rows, matrices, weights, randomness. Solvers trust checked values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import validate_data
 
+from clew._frames import as_frame, without_mask
 from clew.exceptions import DataError, DataTypeError, ParameterError
+
+# Decimals that the entries of two unit vectors of one direction share.
+_DIRECTION_DIGITS = 6
+# The two entries of a pair of rows differ by no more than this share of the largest entry, in single precision.
+_SINGLE_PRECISION = 1e-5
+
+# Meaning of the entries of a square X: large for unlike rows, large for like rows, or above 0 for "together" and below
+# 0 for "apart".
+Pairwise = Literal["dissimilarity", "affinity", "signed graph"]
+_ENTRY = {"dissimilarity": "distance", "affinity": "affinity", "signed graph": "weight"}
+_ENTRIES = {"dissimilarity": "distances", "affinity": "affinities", "signed graph": "weights"}
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """The values a parameter may take, and the words that say so."""
+    """The values a parameter may take, and the words that describe them."""
 
     what: str
     accepts: Callable[[Any], bool]
@@ -30,6 +43,13 @@ class Allowed:
 
 def _is_a(kind: type, value: Any) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an int beyond the largest float
+        return np.inf
 
 
 def integer(low: int) -> Allowed:
@@ -50,7 +70,23 @@ def number(low: float, high: float = np.inf) -> Allowed:
     what = f"a finite number >= {low:g}" if high == np.inf else f"a number from {low:g} to {high:g}"
     return Allowed(
         what,
-        lambda value: _is_a(Real, value) and np.isfinite(float(value)) and low <= float(value) <= high,
+        lambda value: _is_a(Real, value) and np.isfinite(_as_float(value)) and low <= _as_float(value) <= high,
+    )
+
+
+def above(low: float) -> Allowed:
+    """Finite numbers greater than `low`."""
+    return Allowed(
+        f"a finite number > {low:g}",
+        lambda value: _is_a(Real, value) and low < _as_float(value) < np.inf,
+    )
+
+
+def at_most(high: float) -> Allowed:
+    """Finite numbers up to `high`."""
+    return Allowed(
+        f"a finite number <= {high:g}",
+        lambda value: _is_a(Real, value) and np.isfinite(_as_float(value)) and _as_float(value) <= high,
     )
 
 
@@ -64,6 +100,7 @@ def array_like() -> Allowed:
     return Allowed("an array", lambda value: not isinstance(value, str) and hasattr(value, "__len__"))
 
 
+CALLABLE = Allowed("a function", callable)
 BOOLEAN = Allowed("True or False", lambda value: isinstance(value, bool | np.bool_))
 NONE = Allowed("None", lambda value: value is None)
 RANDOM_STATE = Allowed(
@@ -86,7 +123,7 @@ def check_parameters(owner: Any, allowed: dict[str, Allowed]) -> None:
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
-    """The generator of random numbers that a `random_state` stands for."""
+    """Convert a `random_state` to a random number generator."""
     if not RANDOM_STATE.accepts(random_state):
         raise ParameterError(f"random_state={random_state!r}: expected {RANDOM_STATE.what}.")
     if random_state is np.random:
@@ -98,7 +135,12 @@ def as_generator(random_state: Any) -> np.random.Generator:
 
 def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool) -> Any:
     """X as a C-contiguous float array or CSR matrix, float32 kept; text and missing values are refused."""
-    names = _refuse_text(X)
+    X = without_mask(X)
+    if not hasattr(X, "shape") and hasattr(X, "X"):
+        raise DataTypeError(f"X is an object of type {type(X).__name__}, not rows. Pass the rows in its attribute X.")
+    frame = as_frame(X)
+    names = None if frame is None else _refuse_text(frame)
+    X = X if frame is None else frame.to_native()
     if sparse.issparse(X) and X.format == "csr" and X.indices.dtype == np.int64 and X.nnz < 2**31 > max(X.shape):
         # scipy picks 64-bit indices more often than it needs them; scikit-learn refuses them
         X = type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
@@ -122,6 +164,98 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool) -> A
     return checked
 
 
+def check_pairwise(
+    estimator: Any, X: Any, kind: Pairwise, *, reset: bool, accept_sparse: bool, asymmetric: bool = False
+) -> Any:
+    """X as a matrix with a row and a column for each row of the data; >= 0 unless it is a signed graph.
+
+    It is symmetric unless `asymmetric`. With ``reset=False`` the rows are new ones and the columns are the rows that
+    were fitted.
+    """
+    if sparse.issparse(X) and kind == "dissimilarity":
+        raise DataError(
+            "The distances are a sparse matrix, in which a missing entry may mean 0 or unknown. Give a dense one."
+        )
+    matrix = check_rows(estimator, X, reset=reset, accept_sparse=accept_sparse)
+    if reset:
+        check_square(matrix, kind, asymmetric=asymmetric)
+    elif kind != "signed graph":
+        refuse_negative(matrix, kind, np.arange(matrix.shape[1]))
+    return matrix
+
+
+def check_neighbour_graph(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """X as a CSR matrix of distances to neighbours; a missing entry is a row out of reach, a stored 0 an equal row.
+
+    With ``reset=False`` the rows are new ones and the columns are the rows that were fitted.
+    """
+    graph = check_rows(estimator, X, reset=reset, accept_sparse=True)
+    if reset:
+        _refuse_oblong(graph, "dissimilarity")
+    if not graph.has_canonical_format:
+        graph = graph.copy()
+        graph.sum_duplicates()
+    return refuse_negative(graph, "dissimilarity", np.arange(graph.shape[1]))
+
+
+def check_square(matrix: Any, kind: Pairwise, *, asymmetric: bool = False) -> None:
+    """Refuse a matrix that is not square, not symmetric (unless allowed), or has entries that its kind cannot have."""
+    _refuse_oblong(matrix, kind)
+    if kind != "signed graph":
+        refuse_negative(matrix, kind, np.arange(matrix.shape[0]))
+    if not matrix.shape[0] or asymmetric:
+        return
+    gaps = abs(matrix - matrix.T)
+    row, column = np.unravel_index(gaps.argmax(), gaps.shape)
+    if gaps[row, column] > _SINGLE_PRECISION * abs(matrix).max():
+        raise DataError(
+            f"The {_ENTRY[kind]} between rows {row} and {column} is {matrix[row, column]:g} one way and "
+            f"{matrix[column, row]:g} the other. Give a symmetric matrix: of D, perhaps (D + D.T) / 2."
+        )
+
+
+def _refuse_oblong(matrix: Any, kind: Pairwise) -> None:
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise DataError(
+            f"The {_ENTRIES[kind]} have shape {matrix.shape}: expected a square matrix, a row and a column per row."
+        )
+
+
+def refuse_negative(matrix: Any, kind: Pairwise, columns: npt.NDArray[np.int64]) -> Any:
+    """The matrix, if every entry is a finite number >= 0; `columns` are the rows of its columns."""
+    values = matrix.data if sparse.issparse(matrix) else matrix
+    bad = ~np.isfinite(values) | (values < 0)
+    if bad.any():
+        row, column = (int(places[bad.ravel()][0]) for places in _places(matrix))
+        value = matrix[row, column]
+        what = "NaN" if np.isnan(value) else f"{value:g}"
+        raise DataError(
+            f"The {_ENTRY[kind]} between rows {row} and {columns[column]} is {what}: expected a finite number >= 0."
+        )
+    return matrix
+
+
+def _places(matrix: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Row and column of each stored entry."""
+    if sparse.issparse(matrix):
+        return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)), matrix.indices
+    return np.divmod(np.arange(matrix.size), matrix.shape[1])
+
+
+def check_given(given: Any, n_samples: int) -> npt.NDArray[np.int64]:
+    """Known clusters as numbers from 0 on, one per row; -1, which is noise, stays -1."""
+    try:
+        labels = np.asarray(given)
+        values, codes = np.unique(labels, return_inverse=True)
+    except (TypeError, ValueError):
+        raise DataError("given: expected one label per row, all numbers or all text.") from None
+    if labels.shape != (n_samples,):
+        raise DataError(f"given has shape {labels.shape}, but X has {n_samples} rows. Give one label per row.")
+    is_noise = np.asarray(values == -1) if values.dtype.kind in "iuf" else np.zeros(len(values), dtype=bool)
+    numbers = np.where(is_noise, -1, np.cumsum(~is_noise) - 1)
+    return np.asarray(numbers[codes], dtype=np.int64)
+
+
 def check_matrix(X: Any) -> Any:
     """X as `check_rows` gives it, for callers that are no estimator."""
     return check_rows(_NoEstimator(), X, reset=True, accept_sparse=True)
@@ -137,10 +271,7 @@ def _reworded(message: str) -> str:
     return message.replace(f" by {_NoEstimator.__name__}", "")
 
 
-def _refuse_text(X: Any) -> list[str] | None:
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        return None
+def _refuse_text(frame: nw.DataFrame[Any]) -> list[str]:
     for name, dtype in frame.schema.items():
         if isinstance(dtype, nw.String | nw.Categorical | nw.Enum):
             value = next((value for value in frame[name].to_list() if value is not None), None)
@@ -199,3 +330,32 @@ def check_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]
     if not weights.any():
         raise DataError("sample_weight is zero for every row. Give at least one row a weight.")
     return np.empty(0) if (weights == 1).all() else weights
+
+
+def n_distinct_rows(X: Any, most: int, *, directions: bool) -> int:
+    """How many rows differ, counted up to `most`; with `directions`, rows that differ by a factor are the same."""
+    rows = X
+    if directions:
+        norms = row_norms(X)
+        scale = 1 / np.where(norms > 0, norms, 1)
+        if sparse.issparse(X):
+            rows = sparse.csr_array(sparse.diags_array(scale) @ X)
+            rows.data = rows.data.round(_DIRECTION_DIGITS)
+        else:
+            rows = (X * scale[:, None]).round(_DIRECTION_DIGITS)
+    n_found = 0
+    while n_found < most and rows.shape[0]:
+        rows = rows[_differ(rows, rows[[0]])]
+        n_found += 1
+    return n_found
+
+
+def _differ(rows: Any, one: Any) -> npt.NDArray[np.bool_]:
+    """Which rows are not equal to this one."""
+    if not sparse.issparse(rows):
+        return np.asarray((rows != one).any(axis=1))
+    dense = one.toarray().ravel()
+    row_of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    agree = np.bincount(row_of, (rows.data == dense[rows.indices]) & (rows.data != 0), minlength=rows.shape[0])
+    filled = np.bincount(row_of, rows.data != 0, minlength=rows.shape[0])
+    return (agree != np.count_nonzero(dense)) | (filled != np.count_nonzero(dense))

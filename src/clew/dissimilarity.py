@@ -1,0 +1,93 @@
+"""Dissimilarities for `ConstrainedKMedoids`: edit distances of sequences, and kernels that carry constraints.
+
+Kulis et al. 2009 (`kulis2009`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from clew._distances import distance_matrix
+from clew._validation import check_matrix, check_square
+from clew.constraints import Constraints
+from clew.exceptions import ParameterError
+
+__all__ = ["edit_distances", "kernel_dissimilarity"]
+
+
+def edit_distances(sequences: Any) -> npt.NDArray[np.float64]:
+    """Number of edits between all sequences: insertions, deletions, substitutions, and swaps of neighbours.
+
+    Parameters
+    ----------
+    sequences : sequence of texts, or of lists of symbols
+
+    Returns
+    -------
+    ndarray of shape (n_sequences, n_sequences)
+
+    Examples
+    --------
+    >>> from clew.dissimilarity import edit_distances
+    >>> edit_distances(["abc", "acb", "abcd"])
+    array([[0., 1., 1.],
+           [1., 0., 2.],
+           [1., 2., 0.]])
+    """
+    return distance_matrix(sequences, "edit")[0]
+
+
+def kernel_dissimilarity(
+    kernel: Any, constraints: Any = None, *, weight: float = 1.0, sigma: float = 0.0
+) -> npt.NDArray[np.float64]:
+    r"""Dissimilarity from a kernel matrix that is raised for must-links and lowered for cannot-links.
+
+    With :math:`S = K + W + \sigma I`, where W is `weight` for a must-link and minus `weight` for a cannot-link, the
+    dissimilarity is :math:`\max S - S` ([1]_; thesis section 4.6.3). It is never negative. Its diagonal need not be 0.
+
+    Parameters
+    ----------
+    kernel : array-like of shape (n_samples, n_samples)
+        A symmetric matrix of likeness, such as ``sklearn.metrics.pairwise.rbf_kernel(X)``.
+    constraints : Constraints, labels, dict, frame, sparse matrix, path or None
+        Given pairs count, times their confidence.
+    weight : float, default=1.0
+        Kernels such as the radial basis function are at most 1. A weight of 1 then makes must-linked rows at least as
+        alike as equal rows.
+    sigma : float, default=0.0
+        Added to the likeness of each row to itself.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_samples)
+
+    References
+    ----------
+    .. [1] B. Kulis, S. Basu, I. Dhillon, R. Mooney (2009). "Semi-supervised graph clustering: a kernel approach."
+       Machine Learning 74(1).
+
+    Examples
+    --------
+    >>> from clew.dissimilarity import kernel_dissimilarity
+    >>> kernel_dissimilarity([[1.0, 0.5], [0.5, 1.0]], {"cannot_link": [(0, 1)]})
+    array([[0. , 1.5],
+           [1.5, 0. ]])
+    """
+    for name, value in (("weight", weight), ("sigma", sigma)):
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
+            raise ParameterError(f"{name}={value!r} in kernel_dissimilarity: expected a finite number >= 0.")
+    likeness = np.array(check_matrix(kernel), dtype=np.float64)
+    check_square(likeness, "signed graph")  # kernels may be negative
+    known = Constraints.of(constraints, n_samples=len(likeness))
+    for pairs, sure, sign in (
+        (known.must_link, known.must_link_confidence, weight),
+        (known.cannot_link, known.cannot_link_confidence, -weight),
+    ):
+        _, first = np.unique(np.sort(pairs, axis=1), axis=0, return_index=True)
+        for one, other in (pairs[first].T, pairs[first, ::-1].T):
+            likeness[one, other] += sign * sure[first]
+    likeness[np.diag_indices_from(likeness)] += sigma
+    return np.asarray(likeness.max() - likeness)
