@@ -1,21 +1,24 @@
-"""Seeded k-means in which the seeds stay where they are.
+"""Seeded k-means in which seeds keep their cluster.
 
 Basu, Banerjee and Mooney 2002 (`basu2002`); survey section 3.1, Algorithm 2.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from clew._base import Capabilities
 from clew._validation import Allowed, number
 from clew.constraints import Closure, Constraints
-from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
-from clew.partitional._lloyd import FloatArray, Labels, Policy, Problem, Solution, Units, lloyd
+from clew.partitional._family import COMMON_PARAMETERS, SOFT_CONSTRAINTS, KMeansFamily
+from clew.partitional._geometry import FloatArray, Labels, Problem
+from clew.partitional._lloyd import Policy, Solution, lloyd
 from clew.partitional._seeding import Start
 from clew.partitional._ties import TiedAssignment, Ties, component_units
+from clew.partitional._units import Units
 
 
 class ConstrainedKMeans(KMeansFamily):
@@ -28,56 +31,36 @@ class ConstrainedKMeans(KMeansFamily):
     Parameters
     ----------
     n_clusters : int, default=8
-    init : {"neighbourhoods", "k-means++"} or array of shape (n_clusters, n_features), default="neighbourhoods"
-        Where centres start. Neighbourhoods are the known classes and the components of must-linked rows, the largest
-        first; then a row that is cannot-linked to all of them, if there is one; the leftover as `leftover` says.
-    leftover : {"k-means++", "mean"}, default="k-means++"
-        How centres without a neighbourhood start: by k-means++, or near the global mean as in the paper.
     n_init : int or "auto", default="auto"
-        Number of starts; the result with the lowest objective is kept. "auto" is ten for up to 10,000 rows, fewer
-        beyond, one from 100,000 on. All starts have the same seeds; if no centre is left to chance there is one.
-    max_iter : int, default=300
-        Most rounds of one start.
-    tol : float, default=1e-4
-        Stop when the centres move less than this, squared, in units of the mean variance of the columns.
-    metric : {"euclidean", "cosine"}, default="euclidean"
-        Squared distance to the centre, or one minus the cosine (spherical k-means).
-    random_state : int, Generator, RandomState or None
-    n_jobs : int or None
-        Threads (None: one, -1: all). Results do not depend on it.
+        Number of starts; the result with the lowest objective is returned. "auto" means ten for up to 10,000 rows,
+        fewer for more rows, and one from 100,000 rows on. Single rows seed the first start only. If neighbourhoods give
+        every centre, there is one start.
     min_confidence : float, default=0
-        Pairs that are less sure are left out; the others are hard, whatever their confidence.
+        Pairs with a lower confidence are ignored. All other pairs are hard.
+    init, leftover, max_iter, tol, metric, random_state, n_jobs
+        As in `KMeansFamily`.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each row; known classes keep their numbers.
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-    cluster_labels_ : ndarray of shape (n_clusters,)
-        The label that stands for each row of `cluster_centers_`.
-    cluster_sizes_ : ndarray of shape (n_clusters,)
-    inertia_ : float
-        Weighted sum of the rows' squared distances (or one minus cosine) to their centres.
+    labels_, cluster_centers_, cluster_labels_, cluster_sizes_, inertia_, objective_history_, n_iter_
+        As in `KMeansFamily`.
     objective_ : float
         The same as `inertia_`.
-    objective_history_ : ndarray
-        The objective after each assignment; it never rises.
-    n_iter_ : int
     violated_must_link_, violated_cannot_link_ : ndarray of shape (n_violated, 2)
         The first is always empty.
 
     Notes
     -----
-    Constraints: labels and must-links hard; cannot-links choose seeds and are then only reported, but one that
-    contradicts the must-links is refused. Labels for some of
-    the clusters are enough. Minimises, under these,
+    Constraints: labels and must-links are hard. Cannot-links help to choose the seeds, and violated ones are only
+    reported. A cannot-link that contradicts the must-links is an error. Some clusters may have no labels. Minimises,
+    under these constraints,
 
     .. math:: J = \sum_i \lVert x_i - c_{z_i} \rVert^2
 
     Time O(t n k d) for t rounds; memory O(n + k d + pairs) beyond a copy of X.
-    Departs from [1]_, which knows labels only: must-linked rows act as the seeds of a cluster whose class has no
-    number; with more of them than clusters the largest seed, the others move as blocks. The default start of
-    clusters without seeds is k-means++; an empty cluster restarts at the row farthest from its centre.
+    Departs from [1]_, which takes labels only: a component of must-linked rows seeds a cluster as a class does. With
+    more components than clusters, the largest are seeds and the others move as blocks. Clusters without seeds start by
+    k-means++ unless `leftover` says otherwise. An empty cluster restarts at the row farthest from its centre.
 
     References
     ----------
@@ -92,15 +75,7 @@ class ConstrainedKMeans(KMeansFamily):
     array([1, 0, 0, 0], dtype=int32)
     """
 
-    _capabilities = Capabilities(
-        labels="hard",
-        must_link="hard",
-        cannot_link="seeds",
-        sample_weight=True,
-        sparse=True,
-        predicts=True,
-        monotone=True,
-    )
+    _capabilities = replace(SOFT_CONSTRAINTS, labels="hard", must_link="hard", cannot_link="seeds", monotone=True)
     _parameters: ClassVar[dict[str, Allowed]] = {**COMMON_PARAMETERS, "min_confidence": number(0, 1)}
 
     def __init__(
@@ -150,7 +125,7 @@ class ConstrainedKMeans(KMeansFamily):
 
 
 def constrained_kmeans(problem: Problem, closed: Closure, start: Start, *, max_iter: int, tol: float) -> Solution:
-    """Blocks of must-linked rows go to their nearest centre; seeds stay."""
+    """Assign blocks of must-linked rows to their nearest centre; seeds keep their cluster."""
     blocks = (closed.sizes > 1) | (start.seeds >= 0)
     units, _ = component_units(problem, closed, blocks)
     return lloyd(
@@ -164,10 +139,13 @@ def constrained_kmeans(problem: Problem, closed: Closure, start: Start, *, max_i
 
 
 class _Blocks(Policy):
-    """Blocks that heed nobody; some are pinned to the cluster they seeded."""
+    """Blocks that ignore cannot-links; seeds are pinned to their cluster."""
 
     def __init__(self, seeds: np.ndarray[Any, Any], n_clusters: int) -> None:
         self._state = TiedAssignment(Ties.build(len(seeds), pinned=seeds.astype(np.int32)), n_clusters)
+
+    def movable(self, units: Units) -> npt.NDArray[np.bool_]:
+        return self._state.pinned < 0
 
     def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
         return self._state.sweep(problem, units, centers, np.arange(len(units)), labels), 0.0

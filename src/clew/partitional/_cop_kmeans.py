@@ -1,90 +1,78 @@
 """K-means in which every must-link and every cannot-link holds.
 
-Wagstaff et al. 2001 (`wagstaff2001`); survey section 3.2.1, Algorithm 7. Dead ends are repaired, not reported.
+Wagstaff et al. 2001 (`wagstaff2001`); survey section 3.2.1, Algorithm 7. Where no cluster is left for a row, a search
+starts.
 """
 
 from __future__ import annotations
 
+from copy import deepcopy
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
+from scipy import sparse
 
-from clew._base import Capabilities
-from clew._validation import Allowed, integer, number
-from clew.constraints import Closure, Constraints, proof_sentence, unknown_sentence
-from clew.exceptions import InfeasibleConstraintsError, WorkLimitError
-from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
-from clew.partitional._lloyd import FloatArray, IntArray, Labels, Policy, Problem, Solution, Units, lloyd
+from clew._validation import NONE, Allowed, above, integer, number
+from clew.constraints import Closure, Constraints, require_coloring
+from clew.exceptions import DataError
+from clew.partitional._family import COMMON_PARAMETERS, SOFT_CONSTRAINTS, KMeansFamily
+from clew.partitional._geometry import FloatArray, IntArray, Labels, Problem
+from clew.partitional._lloyd import Policy, Solution, lloyd
 from clew.partitional._seeding import Start
 from clew.partitional._ties import TiedAssignment, component_units, hard_ties
-from clew.solvers.coloring import WORK_LIMIT, color
+from clew.partitional._units import Units
+from clew.solvers.coloring import WORK_LIMIT
 
-# After a repair, rows move to better clusters that are open to them; few sweeps bring most of the gain.
+# Sweeps after a repair, in which blocks move to better clusters. A few bring most of the gain.
 _POLISH_SWEEPS = 5
 
 
 class COPKMeans(KMeansFamily):
     r"""K-means in which every constraint holds.
 
-    Each block of must-linked rows goes to the nearest cluster that holds none of its cannot-link partners. Where that
-    leads into a dead end, a search looks for a labelling that satisfies everything; if there is none, the error names
-    the rows that prove it. Use it when the knowledge is certain; when some of it may be wrong, see `PCKMeans`.
+    Each block of must-linked rows goes to the nearest cluster that holds none of its cannot-link partners. If no such
+    cluster is left for a block, an exact search looks for a labelling that satisfies all constraints. If there is none,
+    the error names rows that prove it. Use it when the constraints are certain. When some may be wrong, use `PCKMeans`
+    and give them a confidence.
 
     Parameters
     ----------
     n_clusters : int, default=8
-    init : {"neighbourhoods", "k-means++"} or array of shape (n_clusters, n_features), default="neighbourhoods"
-        Where centres start. Neighbourhoods are the known classes and the components of must-linked rows, the largest
-        first; then a row that is cannot-linked to all of them, if there is one; the leftover as `leftover` says.
-    leftover : {"k-means++", "mean"}, default="k-means++"
-        How centres without a neighbourhood start: by k-means++, or near the global mean as in the paper.
-    n_init : int or "auto", default="auto"
-        Number of starts; the result with the lowest objective is kept. "auto" is ten for up to 10,000 rows, fewer
-        beyond, one from 100,000 on. After neighbourhoods, further starts keep the known classes only and draw the other
-        centres by k-means++.
-    max_iter : int, default=300
-        Most rounds of one start.
-    tol : float, default=1e-4
-        Stop when the centres move less than this, squared, in units of the mean variance of the columns.
-    metric : {"euclidean", "cosine"}, default="euclidean"
-        Squared distance to the centre, or one minus the cosine (spherical k-means).
-    random_state : int, Generator, RandomState or None
-    n_jobs : int or None
-        Threads (None: one, -1: all). Results do not depend on it.
     min_confidence : float, default=0
-        Pairs that are less sure are left out; the others are hard, whatever their confidence.
+        Pairs with a lower confidence are ignored. All other pairs are hard.
     work_limit : int
-        Most steps of the search for a labelling that satisfies everything; it counts work, not seconds.
+        Largest number of steps of that search. It counts work, not seconds.
+    epsilon : float or None, default=None
+        With a number, every row has a cluster-mate at a Euclidean distance of at most `epsilon` in X
+        (`Constraints.near_neighbours`). Rows that k-means leaves without one are must-linked with their nearest
+        neighbour, and the fit starts again; if that contradicts the constraints, an exact search decides. A row
+        without any other row within `epsilon` is an error. Not for sparse X.
+    init, leftover, n_init, max_iter, tol, metric, random_state, n_jobs
+        As in `KMeansFamily`.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each row; known classes keep their numbers.
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-    cluster_labels_ : ndarray of shape (n_clusters,)
-        The label that stands for each row of `cluster_centers_`.
-    cluster_sizes_ : ndarray of shape (n_clusters,)
-    inertia_ : float
-        Weighted sum of the rows' squared distances (or one minus cosine) to their centres.
+    labels_, cluster_centers_, cluster_labels_, cluster_sizes_, inertia_, objective_history_, n_iter_
+        As in `KMeansFamily`.
     objective_ : float
         The same as `inertia_`.
-    objective_history_ : ndarray
-        The objective after each assignment; it never rises.
-    n_iter_ : int
     violated_must_link_, violated_cannot_link_ : ndarray of shape (0, 2)
         Always empty.
 
     Notes
     -----
-    Constraints: all hard, entailed ones included. Minimises, under these,
+    Constraints: all are hard, entailed ones and the epsilon-constraint included. Minimises, under these constraints,
 
     .. math:: J = \sum_i \lVert x_i - c_{z_i} \rVert^2
 
-    Time O(t (n k d + m k)) for t rounds and m pairs, plus the search where a dead end is met (exponential in the worst
+    Time O(t (n k d + m k)) for t rounds and m pairs, plus the exact search where it is needed (exponential in the worst
     case, bounded by `work_limit`); memory O(n + k d + m) beyond a copy of X.
-    Departs from [1]_: must-linked rows move as one block; blocks with cannot-links are visited in seeded random order;
-    a round's labelling is kept only if it lowers J, else blocks move one at a time from the labelling before, so J
-    never rises; dead ends are repaired; an empty cluster restarts at the row farthest from its centre.
+    Departs from [1]_: must-linked rows move as one block. Blocks with cannot-links are visited in seeded random order.
+    A round's labelling is kept only if it lowers J. Otherwise blocks move one at a time from the labelling before, so
+    that J never rises. If no cluster is left for a block, an exact search starts. An empty cluster restarts at the row
+    farthest from its centre.
 
     References
     ----------
@@ -99,19 +87,12 @@ class COPKMeans(KMeansFamily):
     array([1, 1, 0], dtype=int32)
     """
 
-    _capabilities = Capabilities(
-        labels="hard",
-        must_link="hard",
-        cannot_link="hard",
-        sample_weight=True,
-        sparse=True,
-        predicts=True,
-        monotone=True,
-    )
+    _capabilities = replace(SOFT_CONSTRAINTS, labels="hard", must_link="hard", cannot_link="hard", monotone=True)
     _parameters: ClassVar[dict[str, Allowed]] = {
         **COMMON_PARAMETERS,
         "min_confidence": number(0, 1),
         "work_limit": integer(0),
+        "epsilon": above(0) | NONE,
     }
 
     def __init__(
@@ -126,6 +107,7 @@ class COPKMeans(KMeansFamily):
         metric: str = "euclidean",
         min_confidence: float = 0.0,
         work_limit: int = WORK_LIMIT,
+        epsilon: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -140,6 +122,7 @@ class COPKMeans(KMeansFamily):
         self.n_jobs = n_jobs
         self.min_confidence = min_confidence
         self.work_limit = work_limit
+        self.epsilon = epsilon
 
     @classmethod
     def _examples(cls) -> list[COPKMeans]:
@@ -147,6 +130,21 @@ class COPKMeans(KMeansFamily):
             cls(n_clusters=3, random_state=0),
             cls(n_clusters=3, init="k-means++", metric="cosine", random_state=0),
         ]
+
+    def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+        if self.epsilon is None:
+            return super()._fit(X, constraints, weights, rng)
+        if sparse.issparse(X):
+            raise DataError("X is sparse, but epsilon in COPKMeans needs a dense table. Pass X.toarray().")
+        near = Constraints.near_neighbours(X, self.epsilon, ids=constraints.ids)
+        known = constraints
+        while True:
+            # Each round starts with the same random numbers, so that only the links of lonely rows make a difference.
+            labels = super()._fit(X, known, weights, deepcopy(rng))
+            clusters = np.unique(labels, return_inverse=True)[1]
+            if near.holds(clusters):
+                return labels
+            known = near.must_links(known, int(self.n_clusters), clusters)
 
     def _solve(
         self,
@@ -179,13 +177,13 @@ def cop_kmeans(
     tol: float,
     work_limit: int,
 ) -> Solution:
-    """Blocks go to the nearest cluster that is open to them; `closed` is the closure of `constraints`."""
+    """Assign each block to the nearest cluster that its cannot-links allow; `closed` is the closure."""
     policy, units = hard_policy(problem, constraints, closed, len(start.centers), rng, work_limit, _pins(closed, start))
     return lloyd(problem, units, policy, start.centers, max_iter=max_iter, tol=tol)
 
 
 def _pins(closed: Closure, start: Start) -> IntArray:
-    """Known classes stay in their clusters; other seeds are free to move."""
+    """The cluster of each component with a known class, -1 for the others."""
     return np.where(closed.labels >= 0, start.seeds, -1)
 
 
@@ -198,7 +196,7 @@ def hard_policy(
     work_limit: int,
     pins: IntArray,
 ) -> tuple[HardPolicy, Units]:
-    """The blocks that constraints tie, and the policy that assigns them without breaking any."""
+    """The policy that assigns linked rows without violating a constraint, and these rows as blocks."""
     blocks = (closed.sizes > 1) | closed.tied | (pins >= 0)
     units, unit_of_component = component_units(problem, closed, blocks)
     return HardPolicy(
@@ -207,7 +205,7 @@ def hard_policy(
 
 
 class HardPolicy(Policy):
-    """Every block goes to the cheapest cluster that holds nobody it must differ from."""
+    """Assign each block to the cheapest cluster that contains no block cannot-linked to it."""
 
     def __init__(
         self,
@@ -223,9 +221,12 @@ class HardPolicy(Policy):
         self._components = np.flatnonzero(unit_of_component >= 0)
         self._pinned, self._n_clusters, self._work_limit = pinned, n_clusters, work_limit
         self._state = TiedAssignment(hard_ties(closed, unit_of_component, pinned), n_clusters)
-        # Pinned blocks first: where they are is known, whoever comes later.
+        # Pinned blocks first, because their clusters are given.
         order = rng.permutation(len(pinned))
         self._order = order[np.argsort(pinned[order] < 0, kind="stable")]
+
+    def movable(self, units: Units) -> npt.NDArray[np.bool_]:
+        return self._pinned < 0
 
     def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
         before = labels.copy() if len(labels) and labels[0] >= 0 else None
@@ -243,19 +244,14 @@ class HardPolicy(Policy):
         return score, 0.0
 
     def _repaired(self, problem: Problem, units: Units, centers: FloatArray) -> Labels:
-        """A labelling that satisfies everything, near the centres where there is a choice; or the reason why not."""
+        """Find a labelling that satisfies all constraints and prefers near centres; raise an error if there is none."""
         preference = np.empty((len(units), self._n_clusters), dtype=np.int32)
         for chosen, costs in units.costs(problem, centers, np.arange(len(units))):
             preference[chosen] = np.argsort(costs, axis=1, kind="stable")
-        graph = self._closed.graph.part(self._components)
-        found = color(graph, self._n_clusters, fixed=self._pinned, preference=preference, work_limit=self._work_limit)
-        if found.colors is not None:
-            return found.colors
-        if found.proof is None:
-            raise WorkLimitError(unknown_sentence(self._n_clusters, self._work_limit))
-        found = found._replace(proof=self._components[found.proof])
-        message = proof_sentence(self._constraints, self._closed, found, self._n_clusters)
-        raise InfeasibleConstraintsError(message, np.sort(self._closed.first_row[found.proof]))
+        return require_coloring(
+            self._constraints, self._closed, self._components, self._n_clusters,
+            fixed=self._pinned, preference=preference, work_limit=self._work_limit,
+        )  # fmt: skip
 
     def _polished(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> float:
         self._state.load(labels)

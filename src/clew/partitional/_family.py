@@ -1,8 +1,12 @@
-"""What the k-means relatives share: restarts, learned attributes, `predict` and `transform`."""
+"""Code that all k-means relatives share: restarts, learned attributes, `predict` and `transform`."""
 
 from __future__ import annotations
 
-import warnings
+import re
+from collections.abc import Iterator
+from inspect import cleandoc
+from operator import attrgetter
+from textwrap import indent
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,13 +15,15 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import cosine_distances, euclidean_distances
-from sklearn.utils.validation import check_is_fitted
 
-from clew._base import WeightedClusterer
-from clew._validation import NONE, RANDOM_STATE, Allowed, array_like, below_zero, check_rows, integer, number, words
+from clew._base import Capabilities, WeightedClusterer, warn_caller
+from clew._persistence import Learned
+from clew._validation import NONE, RANDOM_STATE, Allowed, array_like, below_zero, integer, number, words
 from clew.constraints import Closure, Constraints
 from clew.exceptions import ParameterError
-from clew.partitional._lloyd import FloatArray, IntArray, Problem, Solution, nearest, row_costs
+from clew.partitional._geometry import FloatArray, IntArray, Problem, row_costs
+from clew.partitional._lloyd import Solution
+from clew.partitional._reduction import nearest
 from clew.partitional._seeding import Start, cluster_labels, initial_centers
 
 COMMON_PARAMETERS: dict[str, Allowed] = {
@@ -31,20 +37,23 @@ COMMON_PARAMETERS: dict[str, Allowed] = {
     "random_state": RANDOM_STATE,
     "n_jobs": integer(1) | below_zero() | NONE,
 }
-
-
-# With n_clusters="auto", the search ends after so many numbers without a lower criterion, or at a perfect fit.
+# Default capabilities of the k-means relatives.
+SOFT_CONSTRAINTS = Capabilities(
+    labels="soft", must_link="soft", cannot_link="soft", sample_weight=True, sparse=True, predicts=True
+)
+# With n_clusters="auto", the search ends after this many numbers without a lower criterion, or at a perfect fit.
 _NUMBERS_WITHOUT_GAIN, _NO_COST = 5, 1e-12
 # With n_init="auto", starts share a budget of rows: ten for small data, one from 100,000 rows on.
 _MOST_STARTS, _ROWS_OF_ALL_STARTS = 10, 100_000
 
 
-def _n_starts(n_init: int | str, n_rows: int) -> int:
+def n_starts(n_init: int | str, n_rows: int) -> int:
+    """Number of starts for an `n_init` and a number of rows."""
     return min(_MOST_STARTS, max(1, _ROWS_OF_ALL_STARTS // n_rows)) if isinstance(n_init, str) else n_init
 
 
 def _identified(found: Solution, classes: IntArray, clusters: IntArray) -> Solution:
-    """The same clusters, numbered so that each class names the cluster with most of its rows, one to one."""
+    """Renumber the clusters so that each class gets the cluster with most of its rows, one to one."""
     known = np.flatnonzero((classes >= 0) & np.isin(classes, clusters))
     shared = np.zeros((len(clusters), len(clusters)), dtype=np.int64)
     wanted = np.searchsorted(clusters, classes[known], sorter=np.argsort(clusters))
@@ -57,24 +66,98 @@ def _identified(found: Solution, classes: IntArray, clusters: IntArray) -> Solut
 
 
 def mixing_cost(found: Solution) -> float:
-    """Minus twice the log-likelihood of which cluster each row is in, given the clusters' shares."""
+    """Minus twice the log-likelihood of the rows' clusters, given the share of rows in each cluster."""
     masses = np.bincount(found.labels, weights=found.problem.row_weights)
     masses = masses[masses > 0]
     return -2 * float(masses @ np.log(masses / masses.sum()))
 
 
 def rows_seen(problem: Problem) -> float:
-    """How many rows speak for a number of clusters: what they weigh, or their count where weights are shares."""
+    """Effective number of rows: the sum of the weights, or the number of rows if weights are shares of 1."""
     weights = problem.row_weights
     return max(float(weights.sum()), float(np.count_nonzero(weights)))
 
 
+_ENTRY = re.compile(r"^(\w+(?:, \w+)*) : .*(?:\n +.*)*", re.MULTILINE)
+_REFERENCE = re.compile(r"^( *)(\w+(?:,\s+\w+)*)\n +As in `KMeansFamily`\.$", re.MULTILINE)
+
+
+def _with_shared_entries(docstring: str, shared: str) -> str:
+    """Replace "a, b\\n    As in `KMeansFamily`." by the entries of a and b in the docstring `shared`."""
+    entries = {name: entry[0] for entry in _ENTRY.finditer(cleandoc(shared)) for name in entry[1].split(", ")}
+
+    def described(reference: re.Match[str]) -> str:
+        wanted = dict.fromkeys(entries[name] for name in re.findall(r"\w+", reference[2]))
+        return indent("\n".join(wanted), reference[1])
+
+    return _REFERENCE.sub(described, docstring)
+
+
 class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedClusterer):  # type: ignore[misc]
-    """Base of the k-means relatives; each supplies `_solve`, and its own constructor if it has more parameters."""
+    """Base of the k-means relatives; each supplies `_solve`, and its own constructor if it has more parameters.
+
+    The parameters and attributes below are described here once. The docstring of a subclass lists their names with
+    "As in `KMeansFamily`.", and `__init_subclass__` puts the descriptions in their place, so that `help` shows them.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    init : {"neighbourhoods", "k-means++"} or array of shape (n_clusters, n_features), default="neighbourhoods"
+        Initial centres. With "neighbourhoods", constraints give the first centres: the mean of each known class, then
+        the means of the largest components of must-linked rows, then single rows that are cannot-linked to all of
+        these and to each other. `leftover` gives the other centres.
+    leftover : {"k-means++", "mean"}, default="k-means++"
+        Initial centres without a neighbourhood: rows drawn by k-means++, or points near the mean of all rows.
+    n_init : int or "auto", default="auto"
+        Number of starts; the result with the lowest objective is returned. "auto" means ten for up to 10,000 rows,
+        fewer for more rows, and one from 100,000 rows on. With "neighbourhoods", all starts but the first keep only
+        the centres of known classes and draw the others by k-means++.
+    max_iter : int, default=300
+        Largest number of rounds of one start.
+    tol : float, default=1e-4
+        Stop when the squared shift of the centres is below `tol` times the mean variance of the columns.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        Cost of a row: the squared distance to its centre, or one minus the cosine (spherical k-means).
+    random_state : int, Generator, RandomState or None
+        Seed of all random choices; an int gives the same result every time.
+    n_jobs : int or None
+        Number of threads (None: one, -1: all cores). The result does not depend on it.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row; known classes keep their numbers.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+    cluster_labels_ : ndarray of shape (n_clusters,)
+        The label of the rows that belong to each row of `cluster_centers_`.
+    cluster_sizes_ : ndarray of shape (n_clusters,)
+        Number of rows in each cluster.
+    inertia_ : float
+        Sum of the rows' weighted costs: squared distances to their centres, or one minus cosines.
+    objective_history_ : ndarray
+        The objective after each assignment; it never rises.
+    n_iter_ : int
+        Number of rounds of the start that was kept.
+    violated_must_link_, violated_cannot_link_ : ndarray of shape (n_violated, 2)
+        Pairs that the labels break: all such given pairs, and for groups and classes one pair for each such row.
+    """
 
     _parameters: ClassVar[dict[str, Allowed]] = COMMON_PARAMETERS
+    _learned_attributes: ClassVar[dict[str, Learned]] = {
+        **WeightedClusterer._learned_attributes,
+        "cluster_centers_": Learned("real", (("clusters", "columns"),)),
+        "inertia_": Learned("real"),
+        "objective_": Learned("real"),
+        "objective_history_": Learned("real", ((None,),)),
+        "n_iter_": Learned("integer", low=0),
+    }
     n_init: int | str
     cluster_centers_: npt.NDArray[Any]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__doc__ is not None:  # Python leaves docstrings out if it is started with -OO
+            cls.__doc__ = _with_shared_entries(cls.__doc__, KMeansFamily.__doc__ or "")
 
     def __init__(
         self,
@@ -112,17 +195,25 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
 
     @property
     def _geometry(self) -> str:
-        """What a row costs before anything is learned: a squared distance, or one minus a cosine."""
+        """Cost of a row before a metric is learned: a squared distance, or one minus a cosine."""
         return self.metric
 
     @property
+    def _measures_angles(self) -> bool:
+        return self._geometry == "cosine"
+
+    @property
     def _learns_metric(self) -> bool:
-        """Whether costs are measured in a metric that is learned."""
+        """Whether the method learns a metric."""
         return False
 
     def _restarts_anew(self) -> bool:
-        """Whether knowledge acts beyond the start, so that further starts may leave the neighbourhoods."""
+        """Whether constraints also act after the start, so that later starts may ignore the neighbourhoods."""
         return True
+
+    def _renumbers(self) -> bool:
+        """Whether clusters get the numbers of the classes that most of their rows have, after the fit."""
+        return self.capabilities.labels == "soft" and self._restarts_anew()
 
     def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         problem = self._prepare(X, weights)
@@ -132,48 +223,55 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         else:
             clusters = cluster_labels(closed, self.n_clusters)
             best = self._best_start(problem, constraints, closed, clusters, rng)
-        if self._capabilities.labels == "soft" and self._restarts_anew() and constraints.labels is not None:
+        if self._renumbers() and constraints.labels is not None:
             best = _identified(best, constraints.labels, clusters)
-        if not best.converged:
-            warnings.warn(
-                f"{type(self).__name__} stopped at max_iter={self.max_iter} with centre shift {best.shift:.1g} > "
-                f"tol={self.tol:g}. Raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        # The rounds add up scores in an expanded form; the result is stated from the distances themselves.
-        self.inertia_ = float(row_costs(best.problem, best.centers, best.labels) @ problem.row_weights)
-        self.objective_ = best.unit * (self.inertia_ + best.price + best.problem.surplus(best.labels))
-        self.objective_history_ = np.array([*best.history[:-1], self.objective_])
-        self.n_iter_ = best.n_iter
-        self.cluster_centers_ = best.problem.restored(best.centers)
-        self._keep(best)
         self.cluster_labels_ = clusters
-        self.cluster_sizes_ = np.bincount(best.labels, minlength=len(clusters))
+        self._set_solution(best, problem.n_rows)
+        self._keep(best)
         if self._parameters["n_clusters"].accepts("auto"):
             self.n_clusters_ = len(clusters)
         return self._named(best.labels)
 
+    def _set_solution(self, found: Solution, n_rows: int) -> None:
+        """Set the learned attributes that all k-means relatives have; the first `n_rows` rows are those of the user."""
+        if not found.converged:
+            warn_caller(
+                f"{type(self).__name__} stopped at max_iter={self.max_iter} with centre shift {found.shift:.1g} > "
+                f"tol={self.tol:g}. Raise max_iter or tol.",
+                ConvergenceWarning,
+            )
+        # The rounds add up expanded squares, which lose digits. The final values come from the distances themselves.
+        self.inertia_ = float(row_costs(found.problem, found.centers, found.labels) @ found.problem.row_weights)
+        self.objective_ = found.unit * (self.inertia_ + found.price + found.problem.surplus(found.labels))
+        self.objective_history_ = np.array([*found.history[:-1], self.objective_])
+        self.n_iter_ = found.n_iter
+        self.cluster_centers_ = found.problem.restored(found.centers)
+        self.cluster_sizes_ = np.bincount(found.labels[:n_rows], minlength=len(self.cluster_labels_))
+
+    def _starts(
+        self, problem: Problem, closed: Closure, clusters: IntArray, rng: np.random.Generator
+    ) -> Iterator[Start]:
+        """The starts of one fit, each drawn when the one before has been solved."""
+        anew = self._restarts_anew() and isinstance(self.init, str)
+        for attempt in range(n_starts(self.n_init, problem.n_rows)):
+            start = initial_centers(
+                problem, closed, clusters, self.init, self.leftover, rng, again=attempt > 0, anew=anew
+            )
+            yield start
+            if not start.drawn and not anew:
+                return  # every further start would be the same
+
     def _best_start(
         self, problem: Problem, constraints: Constraints, closed: Closure, clusters: IntArray, rng: np.random.Generator
     ) -> Solution:
-        best: Solution | None = None
-        anew = self._restarts_anew() and isinstance(self.init, str)
-        for attempt in range(_n_starts(self.n_init, problem.n_rows)):
-            again = anew and attempt > 0
-            start = initial_centers(problem, closed, clusters, self.init, self.leftover, rng, again=again)
-            found = self._solve(problem, constraints, closed, start, rng)
-            if best is None or found.objective < best.objective:
-                best = found
-            if not start.drawn and not anew:
-                break  # every further start would be this one
-        assert best is not None
-        return best
+        starts = self._starts(problem, closed, clusters, rng)
+        solved = (self._solve(problem, constraints, closed, start, rng) for start in starts)
+        return min(solved, key=attrgetter("objective"))
 
     def _best_number(
         self, problem: Problem, constraints: Constraints, closed: Closure, rng: np.random.Generator
     ) -> tuple[Solution, IntArray]:
-        """The solution, over growing numbers of clusters, with the lowest criterion; and its clusters."""
+        """Try growing numbers of clusters; return the solution with the lowest criterion, and its cluster labels."""
         self._check_auto()
         least = max(1, len(np.unique(closed.labels[closed.labels >= 0])))
         most = max(least, int(np.ceil(np.sqrt(problem.n_rows))))
@@ -202,7 +300,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
             )
 
     def _criterion(self, found: Solution, n_clusters: int) -> float:
-        """Bayesian criterion of Gaussians of one unknown spread, the prices of pairs included."""
+        """Bayesian criterion of Gaussians with one unknown variance; the prices of pairs count as costs."""
         problem = found.problem
         total, n_columns = float(problem.row_weights.sum()), problem.X.shape[1]
         cost = max(found.objective, 0.0)
@@ -213,11 +311,11 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         return float((spread + mixing_cost(found)) * n_seen / total + n_clusters * (n_columns + 1) * np.log(n_seen))
 
     def _prepare(self, X: Any, weights: FloatArray) -> Problem:
-        """Rows as the first round sees them."""
+        """Rows in the geometry of the first round."""
         return Problem.prepare(X, weights, self.metric, self.n_jobs)
 
     def _measure(self, X: Any) -> Problem:
-        """New rows as the last round would have seen them."""
+        """New rows in the geometry of the last round."""
         return self._prepare(X, np.empty(0))
 
     def _keep(self, found: Solution) -> None:
@@ -228,10 +326,6 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         small = clusters.max(initial=0) <= np.iinfo(np.int32).max
         return clusters[labels].astype(np.int32) if small else clusters[labels]
 
-    def _check_new_rows(self, X: Any) -> Any:
-        check_is_fitted(self)
-        return check_rows(self, X, reset=False, accept_sparse=self._capabilities.sparse)
-
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of the nearest centre of each row; constraints play no part.
 
@@ -240,7 +334,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         X : array-like or sparse matrix of shape (n_samples, n_features)
         """
         problem = self._measure(self._check_new_rows(X))
-        return self._named(nearest(problem, problem.placed(self.cluster_centers_)))
+        return self._with_class_names(self._named(nearest(problem, problem.placed(self.cluster_centers_))))
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Distance of each row to every centre (one minus cosine for ``metric="cosine"``).

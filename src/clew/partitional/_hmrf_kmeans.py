@@ -1,4 +1,4 @@
-"""K-means as a hidden Markov random field: labels of paired rows are neighbours, columns have learned weights.
+"""K-means as a hidden Markov random field over the labels of paired rows, with learned column weights.
 
 Basu, Bilenko and Mooney 2004 (`basu2004b`); survey (`truong2013`) section 3.2.1, Eq. 17 to 28 and Algorithm 9.
 """
@@ -6,7 +6,7 @@ Basu, Bilenko and Mooney 2004 (`basu2004b`); survey (`truong2013`) section 3.2.1
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,33 +14,34 @@ from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.metrics.pairwise import cosine_distances
 
-from clew._base import Capabilities
+from clew._persistence import Learned
 from clew._validation import Allowed, number
 from clew.constraints import Closure, Constraints
 from clew.kernels.pairs import assign_rows
-from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
+from clew.partitional._family import COMMON_PARAMETERS, SOFT_CONSTRAINTS, KMeansFamily
+from clew.partitional._geometry import CosineRows, FloatArray, Labels, Problem, unit_rows, with_data
 from clew.partitional._learned_metric import MetricProblem
-from clew.partitional._lloyd import FloatArray, Labels, Policy, Problem, Solution, Units, lloyd, row_costs, unit_rows
+from clew.partitional._lloyd import Policy, Solution, lloyd
 from clew.partitional._mpck_means import learned_distances, mpck_means
 from clew.partitional._pairs import Pairs
-from clew.partitional._pck_means import mean_cost
 from clew.partitional._seeding import Start
+from clew.partitional._units import Units
 
-# Steps of the column weights in a round, and halvings of a step before they stay as they are.
+# Gradient steps of the column weights per round, and halvings of a step before the weights stay as they are.
 _MOST_STEPS, _MOST_HALVINGS = 20, 10
-# Gain of a step, as a share of the objective's size, below which the weights are good enough for this round.
+# Relative gain of a step below which no further step is taken in a round.
 _NO_GAIN = 1e-6
-# Logarithms of weights stay within this, so that nothing overflows.
+# Bound on the logarithms of weights, against overflow.
 _WIDEST = 30.0
 
 
 class HMRFKMeans(KMeansFamily):
-    r"""K-means in which labels of paired rows lean on each other and columns have learned weights.
+    r"""K-means with learned column weights, in which a broken pair costs by the distance of its rows.
 
-    All clusters share one weight per column. A broken must-link costs the distance of its rows, a broken cannot-link
-    what they lack to the longest distance, both under the weights. With ``metric="cosine"`` it is made for text: CSR
-    rows stay sparse. Use it when some columns, or words, say more than others; for whole matrices, or weights for each
-    cluster, see `MPCKMeans`.
+    All clusters share one weight per column. A broken must-link costs the distance between its rows. A broken
+    cannot-link costs the longest distance minus the distance between its rows. All distances use the weights.
+    ``metric="cosine"`` is made for text: CSR rows stay sparse. Use it when some columns, or words, matter more than
+    others. For full matrices, or weights for each cluster, see `MPCKMeans`.
 
     Parameters
     ----------
@@ -48,43 +49,22 @@ class HMRFKMeans(KMeansFamily):
     metric : {"euclidean", "cosine"}, default="euclidean"
         Squared distance to the centre, or one minus the cosine, of weighted columns.
     penalty : float, default=1.0
-        Weight of a broken pair, times its confidence. 0 leaves pairs to the start.
-    init : {"neighbourhoods", "k-means++"} or array of shape (n_clusters, n_features), default="neighbourhoods"
-        Where centres start. Neighbourhoods are the known classes and the components of must-linked rows, the largest
-        first; then a row that is cannot-linked to all of them, if there is one; the leftover as `leftover` says.
-    leftover : {"k-means++", "mean"}, default="k-means++"
-        How centres without a neighbourhood start: by k-means++, or near the global mean.
-    n_init : int or "auto", default="auto"
-        Number of starts; the result with the lowest objective is kept. "auto" is ten for up to 10,000 rows, fewer
-        beyond, one from 100,000 on. After neighbourhoods, further starts keep the known classes only and draw the other
-        centres by k-means++.
-    max_iter : int, default=300
-        Most rounds of one start.
-    tol : float, default=1e-4
-        Stop when the centres move less than this, squared, in units of the mean variance of the columns.
-    random_state : int, Generator, RandomState or None
-    n_jobs : int or None
-        Threads (None: one, -1: all). Results do not depend on it.
+        Weight of a broken pair, multiplied by its confidence. With 0, pairs only affect the start.
+    init, leftover, n_init, max_iter, tol, random_state, n_jobs
+        As in `KMeansFamily`.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each row; known classes keep their numbers.
+    labels_, cluster_labels_, cluster_sizes_, objective_history_, n_iter_, violated_must_link_, violated_cannot_link_
+        As in `KMeansFamily`.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         In the columns of X; of length one for cosines.
-    cluster_labels_ : ndarray of shape (n_clusters,)
-        The label that stands for each row of `cluster_centers_`.
-    cluster_sizes_ : ndarray of shape (n_clusters,)
     metrics_ : ndarray of shape (1, n_features)
-        The learned column weights a; for cosines their mean is 1, columns counted by what they hold.
+        The learned column weights a. For cosines their mean is 1, weighted by the mass of each column (see Notes).
     inertia_ : float
         Weighted sum of the rows' distances to their centres, under the weights.
     objective_ : float
         J below.
-    objective_history_ : ndarray
-        J after each assignment; it never rises.
-    n_iter_ : int
-    violated_must_link_, violated_cannot_link_ : ndarray of shape (n_violated, 2)
 
     Notes
     -----
@@ -94,22 +74,23 @@ class HMRFKMeans(KMeansFamily):
               + \lambda \sum_{CL} w_{ij} [z_i = z_j] \big( D_{\max} - D_a(x_i, x_j) \big)
               - \mu \log \det \operatorname{diag} a
 
-    The log-determinant comes from the normaliser of the model; without it all weights would fall to 0.
-    Euclidean: D is the weighted squared distance, D_max the diagonal of the box around all rows under the present
-    weights, mu the number of rows; a few unseen rows keep the weights finite (see `MPCKMeans`, of which this is the
-    shared diagonal metric), and the best weights have a closed form.
-    Cosine: D is one minus the cosine of the rows with columns times the root of a, D_max is 1 for data without negative
-    numbers, else 2. The logarithm of a column counts by what the column holds, its squares in rows of length one times
-    the mean cost of a row with the global centre as its own: a rare word has little to say about its weight, and little
-    to hold it back. Cosines do not see the scale of a, which is fixed: the mean over columns, so weighed, is 1. Weights
-    take up to twenty steps down the gradient each round, each halved until J falls.
-    Only given pairs are priced, each once at its highest confidence; groups and classes stand for all their pairs,
-    which are written out, up to two million.
+    The log-determinant comes from the normaliser of the model. Without it all weights would shrink to 0.
+    Euclidean: D is the weighted squared distance, D_max the squared diagonal of the bounding box of all rows under the
+    current weights, and mu the number of rows. The best weights have a closed form. As in `MPCKMeans` with a shared
+    diagonal metric, a prior of a few unseen rows keeps them finite.
+    Cosine: D is one minus the cosine of rows whose columns are multiplied by the square roots of a. D_max is 1 for data
+    without negative numbers, else 2. In the log-determinant, the logarithm of each weight is multiplied by the mass of
+    its column: the sum of its squares in rows of length one, times the mean cost of a row if all rows share one centre.
+    So the weight of a rare word has a weak prior. Cosines do not depend on the scale of a, which is fixed by a mean of
+    1, weighted by mass. The weights take up to twenty gradient steps in each round, and a step is halved until J falls.
+    Only given pairs are priced, each once at its highest confidence; groups and classes are expanded to pairs, up to
+    two million.
 
     Time O(t (n k d + m k + m d)) for t rounds and m pairs, with d the non-zero columns of a row for CSR data; memory
     O(n + k d + m k) beyond three copies of X in double precision.
-    Departs from [1]_: rows move one at a time in seeded random order, once a round; the longest distance is that of the
-    box; the prior of the weights is the log-determinant; an empty cluster restarts at the row farthest from its centre.
+    Departs from [1]_: rows move one at a time in seeded random order, once a round. The longest distance is that of the
+    bounding box. The prior of the weights is the log-determinant. An empty cluster restarts at the row farthest from
+    its centre.
 
     References
     ----------
@@ -124,17 +105,13 @@ class HMRFKMeans(KMeansFamily):
     array([0, 0, 1, 1], dtype=int32)
     """
 
-    _capabilities = Capabilities(
-        labels="soft",
-        must_link="soft",
-        cannot_link="soft",
-        sample_weight=True,
-        sparse=True,
-        predicts=True,
-        monotone=True,
-    )
+    _capabilities = replace(SOFT_CONSTRAINTS, monotone=True)
     _parameters: ClassVar[dict[str, Allowed]] = {**COMMON_PARAMETERS, "penalty": number(0)}
     metrics_: FloatArray
+    _learned_attributes: ClassVar[dict[str, Learned]] = {
+        **KMeansFamily._learned_attributes,
+        "metrics_": Learned("real", ((1, "columns"),), low=float(np.finfo(np.float64).tiny)),
+    }
 
     def __init__(
         self,
@@ -180,7 +157,7 @@ class HMRFKMeans(KMeansFamily):
 
     def _weighed(self, X: Any, weights: FloatArray, metrics: FloatArray) -> Problem:
         if self.metric == "cosine":
-            return WeightedCosines.of(X, weights, self.n_jobs, metrics[0])
+            return WeightedCosines.weighed(X, weights, self.n_jobs, metrics[0])
         return MetricProblem.measured(X, weights, self.n_jobs, metrics)
 
     def _keep(self, found: Solution) -> None:
@@ -218,27 +195,26 @@ class HMRFKMeans(KMeansFamily):
 
 
 @dataclass(frozen=True)
-class WeightedCosines(Problem):
-    """Rows times the roots of column weights, scaled to length one; `given` are the rows without weights.
+class WeightedCosines(CosineRows):
+    """Rows of length one, their columns multiplied by square roots of weights; `given` are the rows without weights.
 
-    Weights have mean 1 over the columns, each as heavy as its `mass`: then a log-determinant is never above 0.
+    The mean of the weights, weighted by `mass`, is 1. So the log-determinant is never above 0.
     """
 
     given: Any = None
     column_weights: FloatArray = field(default_factory=lambda: np.ones(1))
     dtype: Any = np.float64
-    mass: FloatArray = field(default_factory=lambda: np.ones(1))  # what each column adds to the log-determinant
+    mass: FloatArray = field(default_factory=lambda: np.ones(1))  # factor of each column in the log-determinant
 
     @classmethod
-    def of(cls, X: Any, weights: FloatArray, n_jobs: int | None, column_weights: FloatArray) -> WeightedCosines:
-        """Scale rows to length one, in double precision, before and after the weights."""
+    def weighed(cls, X: Any, weights: FloatArray, n_jobs: int | None, column_weights: FloatArray) -> WeightedCosines:
+        """Weigh the columns, in double precision. Rows are scaled to length one before and after."""
         given = unit_rows(X.astype(np.float64))
         rows = _weigh(given, column_weights)
         shift = np.zeros(X.shape[1])
-        plain = Problem(given, weights, "cosine", shift)
-        squares = given.multiply(given) if sparse.issparse(given) else given**2
-        mass = (mean_cost(plain) or 1.0) * np.asarray(squares.T @ plain.row_weights).ravel()
-        return cls(rows, weights, "cosine", shift, effective_n_jobs(n_jobs), given, column_weights, X.dtype, mass)
+        plain = CosineRows(given, weights, shift)
+        mass = (plain.mean_cost or 1.0) * np.asarray(_squares(given).T @ plain.row_weights).ravel()
+        return cls(rows, weights, shift, effective_n_jobs(n_jobs), given, column_weights, X.dtype, mass)
 
     @property
     def form(self) -> FloatArray:
@@ -247,12 +223,12 @@ class WeightedCosines(Problem):
 
     @property
     def constant(self) -> float:
-        """The log-determinant; the scores hold all the rest."""
+        """The log-determinant, the only term that is not in the scores."""
         return -float(self.mass @ np.log(self.column_weights))
 
     @property
     def scale(self) -> float:
-        """The size of the sums that the objective is made of."""
+        """Size of the terms of the objective."""
         return float(self.row_weights.sum()) + abs(self.constant)
 
     def surplus(self, labels: Labels) -> float:
@@ -264,16 +240,23 @@ class WeightedCosines(Problem):
     def restored(self, centers: FloatArray) -> Any:
         return unit_rows(centers / np.sqrt(self.column_weights)).astype(self.dtype)
 
-    def weighed_anew(self, column_weights: FloatArray) -> WeightedCosines:
-        """The same rows under other weights."""
+    def scaled(self, column_weights: FloatArray) -> FloatArray:
+        """Scale weights to a mean of 1, weighted by mass."""
         total = self.mass.sum()
-        column_weights = column_weights * (total / (self.mass @ column_weights) if total > 0 else 1.0)
+        return column_weights * (total / (self.mass @ column_weights) if total > 0 else 1.0)
+
+    def weighed_anew(self, column_weights: FloatArray) -> WeightedCosines:
+        """The same rows with other weights, which are scaled first."""
         return replace(self, X=_weigh(self.given, column_weights), column_weights=column_weights)
 
 
 def _weigh(X: Any, column_weights: FloatArray) -> Any:
     roots = np.sqrt(column_weights)
-    return unit_rows(sparse.csr_matrix(X.multiply(roots)) if sparse.issparse(X) else X * roots)
+    return unit_rows(with_data(X, X.data * roots[X.indices]) if sparse.issparse(X) else X * roots)
+
+
+def _squares(X: Any) -> Any:
+    return with_data(X, X.data**2) if sparse.issparse(X) else X**2
 
 
 def hmrf_cosines(
@@ -286,7 +269,7 @@ def hmrf_cosines(
     max_iter: int,
     tol: float,
 ) -> Solution:
-    """Algorithm 9 for cosines: rows, centres, then a step of the weights."""
+    """Algorithm 9 for cosines: assign the rows, move the centres, update the weights."""
     pairs = Pairs.of(constraints) if penalty > 0 else Pairs.of(Constraints(n_samples=problem.n_rows))
     policy = _CosinePolicy(problem, pairs, penalty, rng)
     units = Units.contract(problem, pairs.rows, np.arange(len(pairs.rows)), len(pairs.rows)) if len(pairs) else None
@@ -294,17 +277,27 @@ def hmrf_cosines(
 
 
 class _CosinePolicy(Policy):
-    """Rows that pairs name move one at a time; then the column weights take a step."""
+    """Move rows in pairs one at a time, then update the column weights.
+
+    For rows g without weights, the length of row i under weights a is the square root of ``g_i² @ a``, and the inner
+    product of two rows is ``(g_i * g_j) @ a``. The squares and products of g are computed once.
+    """
 
     def __init__(self, problem: WeightedCosines, pairs: Pairs, penalty: float, rng: np.random.Generator) -> None:
         self._pairs, self._rng, self._prices = pairs, rng, penalty * pairs.confidence
-        values = problem.given.data if sparse.issparse(problem.given) else problem.given
+        given = problem.given
+        values = given.data if sparse.issparse(given) else given
         self._longest = 1.0 if values.min(initial=0.0) >= 0 else 2.0
         self._step = 1.0
+        self._squares = _squares(given)
+        self._ends = pairs.rows[pairs.ends]
+        first, second = (given[self._ends[:, end]] for end in range(2))
+        self._products = first.multiply(second).tocsr() if sparse.issparse(given) else first * second
 
     def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
+        assert isinstance(problem, WeightedCosines)
         n_clusters, pairs = len(centers), self._pairs
-        lengths = 1 - self._cosines(problem)
+        lengths = 1 - self._cosines(problem.column_weights, self._norms(problem.column_weights))
         table = np.ascontiguousarray(np.broadcast_to(lengths[:, None], (len(lengths), n_clusters)))
         arrays = (pairs.ends, pairs.must, self._prices, pairs.pair_ptr, pairs.pair_of)
         work, longest, score = np.empty(n_clusters), np.full(n_clusters, self._longest), 0.0
@@ -312,90 +305,132 @@ class _CosinePolicy(Policy):
             score += assign_rows(np.ascontiguousarray(chosen), costs, *arrays, table, longest, labels, work)
         return score, self._price(lengths, labels)
 
-    def _cosines(self, problem: Problem) -> FloatArray:
+    def _norms(self, column_weights: FloatArray) -> FloatArray:
+        """Length of each row under the weights; 1 for a row of zeros."""
+        norms = np.sqrt(self._squares @ column_weights)
+        return np.where(norms > 0, norms, 1.0)
+
+    def _cosines(self, column_weights: FloatArray, norms: FloatArray) -> FloatArray:
         """Cosine of the two rows of each pair, under the weights."""
-        first, second = (problem.X[self._pairs.rows[self._pairs.ends[:, end]]] for end in range(2))
-        if sparse.issparse(first):
-            return np.asarray(first.multiply(second).sum(axis=1)).ravel().clip(-1, 1)
-        return np.einsum("ij,ij->i", first, second).clip(-1, 1)
+        inner = np.asarray(self._products @ column_weights) / norms[self._ends].prod(axis=1)
+        return inner.clip(-1, 1)
 
     def _price(self, lengths: FloatArray, labels: Labels) -> float:
         must, cannot = self._pairs.broken(labels)
         return float(self._prices[must] @ lengths[must] + self._prices[cannot] @ (self._longest - lengths[cannot]))
 
     def learn(self, problem: Problem, centers: FloatArray, labels: Labels) -> tuple[Problem, FloatArray]:
-        """Steps of the logarithms of the weights down the gradient, each as far as the objective falls."""
+        """Gradient descent on the logarithms of the weights; a step is halved until the objective falls."""
         assert isinstance(problem, WeightedCosines)
-        now, _ = self._objective(problem, centers, labels)
+        clusters = _Clusters(problem, labels, len(centers))
+        first = now = self._weighed(problem, clusters, problem.column_weights)
         for _ in range(_MOST_STEPS):
-            stepped = self._stepped(problem, centers, labels, now)
+            stepped = self._stepped(problem, clusters, now)
             if stepped is None:
                 break
-            before = now
-            problem, centers, now = stepped
-            if before - now < _NO_GAIN * problem.scale:
+            before, now = now, stepped
+            if before.objective - now.objective < _NO_GAIN * problem.scale:
                 break
-        return problem, centers
+        if now is first:
+            return problem, centers
+        learned = problem.weighed_anew(now.column_weights)
+        kept = learned.placed(problem.restored(centers).astype(np.float64))  # of clusters without rows
+        return learned, np.where(now.lengths[:, None] > 0, now.sums / now.divisors[:, None], kept)
 
-    def _stepped(
-        self, problem: WeightedCosines, centers: FloatArray, labels: Labels, now: float
-    ) -> tuple[WeightedCosines, FloatArray, float] | None:
-        """One step: weights, centres and a lower objective; None where no step lowers it."""
-        gradient = self._gradient(problem, centers, labels)
-        logarithms = np.log(problem.column_weights)
+    def _weighed(self, problem: WeightedCosines, clusters: _Clusters, column_weights: FloatArray) -> _WeighedColumns:
+        """J for fixed labels and given weights, with the best centres."""
+        norms = self._norms(column_weights)
+        sums = clusters.sums(column_weights, norms)
+        lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))
+        cosines = self._cosines(column_weights, norms)
+        price = self._price(1 - cosines, clusters.labels[self._pairs.rows])
+        within = float((clusters.masses - lengths).sum())
+        objective = within + price - float(problem.mass @ np.log(column_weights))
+        return _WeighedColumns(column_weights, norms, sums, lengths, cosines, objective)
+
+    def _stepped(self, problem: WeightedCosines, clusters: _Clusters, now: _WeighedColumns) -> _WeighedColumns | None:
+        """Weights after one step that lowers the objective; None if no step does."""
+        gradient = self._gradient(problem, clusters, now)
+        logarithms = np.log(now.column_weights)
         direction = gradient / np.where(problem.mass > 0, problem.mass, 1)
         for _ in range(_MOST_HALVINGS):
             moved = np.exp(np.clip(logarithms - self._step * direction, -_WIDEST, _WIDEST))
-            candidate = problem.weighed_anew(moved)
-            objective, new_centers = self._objective(candidate, centers, labels, problem)
-            if objective < now:
+            candidate = self._weighed(problem, clusters, problem.scaled(moved))
+            if candidate.objective < now.objective:
                 self._step = min(2 * self._step, 1.0)
-                return candidate, new_centers, objective
+                return candidate
             self._step /= 2
         self._step = 1.0
         return None
 
-    def _objective(
-        self, problem: WeightedCosines, centers: FloatArray, labels: Labels, before: WeightedCosines | None = None
-    ) -> tuple[float, FloatArray]:
-        """J for these labels with the best centres under the weights; an empty cluster keeps its own."""
-        sums = _mixing(problem, labels, len(centers)) @ problem.X
-        sums = sums.toarray() if sparse.issparse(sums) else np.asarray(sums)
-        lengths = np.sqrt((sums**2).sum(axis=1))
-        masses = np.bincount(labels, weights=problem.row_weights, minlength=len(centers))
-        kept = centers if before is None else problem.placed(before.restored(centers).astype(np.float64))
-        best = np.where(lengths[:, None] > 0, sums / np.where(lengths > 0, lengths, 1)[:, None], kept)
-        price = self._price(1 - self._cosines(problem), labels[self._pairs.rows])
-        return float((masses - lengths).sum()) + price + problem.constant, best
+    def _gradient(self, problem: WeightedCosines, clusters: _Clusters, now: _WeighedColumns) -> FloatArray:
+        """Derivative of J with respect to the logarithm of each weight.
 
-    def _gradient(self, problem: WeightedCosines, centers: FloatArray, labels: Labels) -> FloatArray:
-        """Derivative of J by the logarithm of each weight: of a cosine, ``x y - (x² + y²) cos / 2`` by column."""
-        mixing = _mixing(problem, labels, len(centers))
-        sums = mixing @ problem.X
-        sums = sums.toarray() if sparse.issparse(sums) else np.asarray(sums)
-        near = (1 - row_costs(problem, centers, labels)) * problem.row_weights
-        squares = problem.X.multiply(problem.X) if sparse.issparse(problem.X) else problem.X**2
-        along = (sums * centers).sum(axis=0)
-        around = np.asarray(squares.T @ near).ravel()
-        around += (centers**2).T @ np.bincount(labels, weights=near, minlength=len(centers))
-        gradient = around / 2 - along + problem.mass * (problem.column_weights - 1)
-        return gradient + self._of_pairs(problem, labels[self._pairs.rows])
+        In each column, the derivative of a cosine is ``x y - (x² + y²) cos / 2``. The cosines of a cluster's rows with
+        its centre add up to the length of the sum of these rows.
+        """
+        near = clusters.cosines(now) * problem.row_weights
+        around = np.asarray(self._squares.T @ (near / now.norms**2)).ravel() * now.column_weights
+        along = np.einsum("ij,ij,i->j", now.sums, now.sums, 1 / now.divisors)
+        gradient = (around - along) / 2 + problem.mass * (now.column_weights - 1)
+        return gradient + self._of_pairs(now, clusters.labels[self._pairs.rows])
 
-    def _of_pairs(self, problem: WeightedCosines, labels: Labels) -> FloatArray:
+    def _of_pairs(self, now: _WeighedColumns, labels: Labels) -> FloatArray:
         must, cannot = self._pairs.broken(labels)
         broken = np.concatenate([must, cannot])
         prices = np.concatenate([self._prices[must], -self._prices[cannot]])
-        near = self._cosines(problem)[broken] * prices
-        first, second = (problem.X[self._pairs.rows[self._pairs.ends[broken, end]]] for end in range(2))
-        if sparse.issparse(first):
-            along = first.multiply(second).T @ prices
-            around = (first.multiply(first) + second.multiply(second)).T @ near
+        squares = now.norms[self._ends[broken]] ** 2
+        near = now.cosines[broken] * prices
+        along = np.asarray(self._products[broken].T @ (prices / np.sqrt(squares.prod(axis=1)))).ravel()
+        around = sum(
+            np.asarray(self._squares[self._ends[broken, end]].T @ (near / squares[:, end])).ravel() for end in range(2)
+        )
+        return now.column_weights * (around / 2 - along)
+
+
+class _WeighedColumns(NamedTuple):
+    """Column weights, with the sums, cosines and objective that they give for fixed clusters."""
+
+    column_weights: FloatArray
+    norms: FloatArray
+    sums: FloatArray  # of the rows of each cluster; a centre is a sum over its length
+    lengths: FloatArray
+    cosines: FloatArray  # of the rows of each pair
+    objective: float
+
+    @property
+    def divisors(self) -> FloatArray:
+        """Lengths of the sums; 1 for a length of 0."""
+        return np.where(self.lengths > 0, self.lengths, 1.0)
+
+
+class _Clusters:
+    """Rows grouped by cluster, so that sums and cosines under new weights take one pass over the entries."""
+
+    def __init__(self, problem: WeightedCosines, labels: Labels, n_clusters: int) -> None:
+        self.labels, self._given, self._weights = labels, problem.given, problem.row_weights
+        self.masses = np.bincount(labels, weights=self._weights, minlength=n_clusters)
+        self._shape = (n_clusters, problem.X.shape[1])
+        if sparse.issparse(self._given):
+            self._row_of = np.repeat(np.arange(problem.n_rows), np.diff(self._given.indptr))
+            self._place = labels[self._row_of] * np.int64(self._shape[1]) + self._given.indices
+
+    def sums(self, column_weights: FloatArray, norms: FloatArray) -> FloatArray:
+        """Sum of the weighted rows of each cluster, under the column weights."""
+        shares = self._weights / norms
+        if sparse.issparse(self._given):
+            entries = self._given.data * shares[self._row_of]
+            sums = np.bincount(self._place, entries, minlength=self._shape[0] * self._shape[1]).reshape(self._shape)
         else:
-            along, around = (first * second).T @ prices, (first**2 + second**2).T @ near
-        return np.asarray(around).ravel() / 2 - np.asarray(along).ravel()
+            rows = np.arange(len(self.labels))
+            sums = sparse.csr_array((shares, (self.labels, rows)), shape=(self._shape[0], len(rows))) @ self._given
+        return np.asarray(sums * np.sqrt(column_weights), dtype=np.float64)
 
-
-def _mixing(problem: Problem, labels: Labels, n_clusters: int) -> Any:
-    """The matrix that adds up rows, times their weights, by cluster."""
-    entries = (problem.row_weights, (labels, np.arange(problem.n_rows)))
-    return sparse.csr_matrix(entries, shape=(n_clusters, problem.n_rows))
+    def cosines(self, now: _WeighedColumns) -> FloatArray:
+        """Cosine of each row with the centre of its cluster."""
+        centers = now.sums * np.sqrt(now.column_weights) / now.divisors[:, None]
+        if sparse.issparse(self._given):
+            inner = with_data(self._given, self._given.data * centers.ravel()[self._place]).sum(axis=1)
+        else:
+            inner = np.einsum("ij,ij->i", self._given, centers[self.labels])
+        return np.asarray(inner).ravel() / now.norms

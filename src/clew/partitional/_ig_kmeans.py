@@ -1,72 +1,53 @@
-"""Spherical k-means in which the price of a broken pair follows from how alike its rows are.
+"""Spherical k-means in which the price of a broken pair depends on the similarity of its rows.
 
 The objective of IG-KMEANS: survey (`truong2013`) section 4, Eq. 72 and 73.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from clew._base import Capabilities
 from clew._validation import Allowed, number
 from clew.constraints import Closure, Constraints
-from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
-from clew.partitional._lloyd import FloatArray, IntArray, Labels, Policy, Problem, Solution, Units, lloyd
+from clew.partitional._family import COMMON_PARAMETERS, SOFT_CONSTRAINTS, KMeansFamily
+from clew.partitional._geometry import FloatArray, IntArray, Labels, Problem
+from clew.partitional._lloyd import Policy, Solution, lloyd
 from clew.partitional._pairs import given_pairs
 from clew.partitional._seeding import Start
 from clew.partitional._ties import TiedAssignment, Ties
+from clew.partitional._units import Units
 
 
 class IGKMeans(KMeansFamily):
-    r"""Spherical k-means in which a broken pair costs what it says against the data.
+    r"""Spherical k-means in which the price of a broken pair depends on the similarity of its rows.
 
-    Rows are compared by their angles, as documents are. A broken must-link costs the distance of its rows, a broken
-    cannot-link their similarity. It is the clusterer that the questions of `clew.active.InformationGain` were made for;
-    for one price for all pairs, see `PCKMeans`.
+    Rows are compared by cosine, as is usual for documents. A broken must-link costs the distance between its rows, a
+    broken cannot-link their similarity. The questions of `clew.active.InformationGain` were designed for this method.
+    For one price for all pairs, see `PCKMeans`.
 
     Parameters
     ----------
     n_clusters : int, default=8
     rho : float, default=0.5
-        Weight of the clusters against that of the pairs, above 0 and up to 1. 1 is spherical k-means, where knowledge
-        guides the start only.
-    init : {"neighbourhoods", "k-means++"} or array of shape (n_clusters, n_features), default="neighbourhoods"
-        Where centres start. Neighbourhoods are the known classes and the components of must-linked rows, the largest
-        first; then a row that is cannot-linked to all of them, if there is one; the leftover as `leftover` says.
-    leftover : {"k-means++", "mean"}, default="k-means++"
-        How centres without a neighbourhood start: by k-means++, or near the global mean.
-    n_init : int or "auto", default="auto"
-        Number of starts; the result with the lowest objective is kept. "auto" is ten for up to 10,000 rows, fewer
-        beyond, one from 100,000 on. After neighbourhoods, further starts keep the known classes only and draw the other
-        centres by k-means++.
-    max_iter : int, default=300
-        Most rounds of one start.
-    tol : float, default=1e-4
-        Stop when the centres move less than this, squared, in units of the mean variance of the columns.
-    random_state : int, Generator, RandomState or None
-    n_jobs : int or None
-        Threads (None: one, -1: all). Results do not depend on it.
+        Weight of the rows' costs, above 0 and up to 1; pairs have the weight 1 - rho. With 1, the method is spherical
+        k-means, and constraints only affect the start.
+    init, leftover, n_init, max_iter, tol, random_state, n_jobs
+        As in `KMeansFamily`.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each row; known classes keep their numbers.
+    labels_, cluster_labels_, cluster_sizes_, objective_history_, n_iter_, violated_must_link_, violated_cannot_link_
+        As in `KMeansFamily`.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Of length one.
-    cluster_labels_ : ndarray of shape (n_clusters,)
-        The label that stands for each row of `cluster_centers_`.
-    cluster_sizes_ : ndarray of shape (n_clusters,)
     inertia_ : float
         Weighted sum of one minus the cosine of each row with its centre.
     objective_ : float
-        O below: `rho` times `inertia_`, plus 1 - `rho` times the price of what is broken.
-    objective_history_ : ndarray
-        O after each assignment; it never rises.
-    n_iter_ : int
-    violated_must_link_, violated_cannot_link_ : ndarray of shape (n_violated, 2)
+        O below: `rho` times `inertia_`, plus 1 - `rho` times the price of broken pairs.
 
     Notes
     -----
@@ -76,14 +57,14 @@ class IGKMeans(KMeansFamily):
               + \sum_{CL} w_{ij} (1 - \psi(x_i, x_j)) [z_i = z_j] \Big)
 
     where psi is one minus the cosine (a row of zeros has cosine 0 with all) and w the confidence. Only given pairs are
-    priced, each once at its highest confidence; groups and classes stand for all their pairs, which are written out, up
-    to two million. Must-linked rows that point the same way cost nothing apart.
+    priced, each once at its highest confidence; groups and classes are expanded to pairs, up to two million.
+    Breaking a must-link between rows of the same direction costs nothing.
 
     O never rises; the result is a local optimum in which no row can move to a cheaper cluster.
     Time O(t (n k d + m) + m d) for t rounds and m pairs; memory O(n + k d + m) beyond a copy of X.
-    Departs from [1]_: a cannot-link between rows at an obtuse angle costs 0, where 1 - psi would reward breaking it;
-    rows that pairs name move one at a time in seeded random order; an empty cluster restarts at the row farthest from
-    its centre.
+    Departs from [1]_: a broken cannot-link between rows at an obtuse angle costs 0, where 1 - psi would be negative.
+    Rows in pairs move one at a time in seeded random order. An empty cluster restarts at the row farthest from its
+    centre.
 
     References
     ----------
@@ -98,15 +79,7 @@ class IGKMeans(KMeansFamily):
     array([0, 0, 1, 1], dtype=int32)
     """
 
-    _capabilities = Capabilities(
-        labels="soft",
-        must_link="soft",
-        cannot_link="soft",
-        sample_weight=True,
-        sparse=True,
-        predicts=True,
-        monotone=True,
-    )
+    _capabilities = replace(SOFT_CONSTRAINTS, monotone=True)
     _parameters: ClassVar[dict[str, Allowed]] = {
         **{name: allowed for name, allowed in COMMON_PARAMETERS.items() if name != "metric"},
         "rho": Allowed("a number above 0 and up to 1", lambda value: number(0, 1).accepts(value) and value > 0),
@@ -164,9 +137,9 @@ def ig_kmeans(
     max_iter: int,
     tol: float,
 ) -> Solution:
-    """Rows that constraints name move one at a time, in seeded random order, to where they cost least.
+    """Move rows in constraints one at a time, in seeded random order, to their cheapest cluster.
 
-    The rounds minimise Eq. 72 divided by rho: weighing the rows by rho instead would only add rounding.
+    The rounds minimise Eq. 72 divided by rho. Weights of the rows stay exact in this way.
     """
     rows, ties = similarity_ties(problem, constraints, (1 - rho) / rho)
     units = Units.contract(problem, rows, np.arange(len(rows)), len(rows))
@@ -175,7 +148,7 @@ def ig_kmeans(
 
 
 class _PricedRows(Policy):
-    """Each row goes to the cluster where its distance plus the price of what it breaks is lowest."""
+    """Assign each row to the cluster with the lowest sum of its distance and the prices of the pairs it breaks."""
 
     def __init__(self, state: TiedAssignment, rng: np.random.Generator) -> None:
         self._state, self._rng = state, rng
@@ -186,7 +159,7 @@ class _PricedRows(Policy):
 
 
 def similarity_ties(problem: Problem, constraints: Constraints, scale: float) -> tuple[IntArray, Ties]:
-    """The rows that given pairs name, and the prices between them: psi for must-links, 1 - psi for cannot-links."""
+    """The rows in given pairs, and the prices between them: psi for must-links, 1 - psi for cannot-links."""
     must, must_sure, cannot, cannot_sure = given_pairs(constraints)
     pairs = np.concatenate([must, cannot])
     attraction = scale * must_sure * (1 - _cosines(problem, must))

@@ -1,8 +1,8 @@
 """K-means under a metric that is learned: one for all clusters or one for each, of column weights or full matrices.
 
-A metric A measures ``(x - c)' A (x - c) - log det A``. The second term, without which A would shrink to nothing, makes
-this the negative log-likelihood of a Gaussian. A few rows that nobody has seen, spread like the whole table, keep A
-from growing without limit where a cluster has few rows, or rows without spread.
+A metric A measures ``(x - c)' A (x - c) - log det A``. The second term makes this the negative log-likelihood of a
+Gaussian; without it A would shrink to 0. A prior of a few *unseen rows*, with the variances of the whole table, keeps A
+finite if a cluster has few rows or a constant column.
 """
 
 from __future__ import annotations
@@ -16,18 +16,22 @@ from scipy import sparse
 
 from clew.kernels.assign import add_rows
 from clew.kernels.pairs import assign_rows
-from clew.partitional._lloyd import FloatArray, IntArray, Labels, Policy, Problem, Scoring, Units
+from clew.partitional._geometry import EuclideanRows, FloatArray, IntArray, Labels, Problem, Scoring
+from clew.partitional._lloyd import Policy
 from clew.partitional._pairs import Pairs
+from clew.partitional._units import Units
 
-# A column whose variance is below this share of the mean variance has none.
+# A column with less than this share of the mean variance counts as constant.
 _NO_VARIANCE = 1e-12
-# Halvings of the step towards a new metric where a cannot-link stops or starts to cost on the way.
+# Halvings of a step towards a new metric, in case other cannot-links cost something there.
 _MOST_HALVINGS = 20
+# Steps towards a new metric per round, and the relative gain below which they end.
+_MOST_STEPS, _FLAT = 50, 1e-9
 
 
 @dataclass(frozen=True)
-class MetricProblem(Problem):
-    """Rows with a metric: `form` has shape (n_metrics, d) for column weights or (n_metrics, d, d); one, or one each.
+class MetricProblem(EuclideanRows):
+    """Rows with a metric: `form` has shape (n_metrics, d) or (n_metrics, d, d); n_metrics is 1 or n_clusters.
 
     `unseen` is the number of unseen rows of each metric and `spread` their variances.
     """
@@ -47,13 +51,13 @@ class MetricProblem(Problem):
             shift = rows.mean(axis=0)
             rows -= shift
         moments = np.asarray(_squares(rows).T @ (weights if len(weights) else np.ones(X.shape[0]))).ravel()
-        return cls(rows, weights, "euclidean", shift, effective_n_jobs(n_jobs), form, moments, dtype=X.dtype)
+        return cls(rows, weights, shift, effective_n_jobs(n_jobs), form, moments, dtype=X.dtype)
 
     def restored(self, centers: FloatArray) -> Any:
         return (centers + self.shift).astype(self.dtype)
 
     def with_prior(self, unseen: float) -> MetricProblem:
-        """Spread that number of unseen rows as the columns are spread; a column without spread gets the mean one."""
+        """Add that number of unseen rows with the variances of the columns; constant columns get the mean one."""
         weights = self.row_weights / self.row_weights.sum()
         mean = np.asarray(self.X.T @ weights).ravel()
         spread = self.moments / self.row_weights.sum() - mean**2
@@ -74,12 +78,12 @@ class MetricProblem(Problem):
 
     @property
     def _offsets(self) -> FloatArray:
-        """What a row adds to its score in each cluster. One determinant for all decides nothing: `constant` has it."""
+        """Term that each cluster adds to its scores. A determinant that all clusters share is in `constant` instead."""
         return -self.log_det if self.n_metrics > 1 else np.zeros(1)
 
     @property
     def constant(self) -> float:
-        """What the unseen rows cost, and a shared determinant; the scores hold all the rest."""
+        """Cost of the unseen rows and a shared determinant, the terms that are not in the scores."""
         found = 0.0 if self.n_metrics > 1 else -float(self.row_weights.sum() * self.log_det[0])
         if not self.unseen:
             return found
@@ -88,7 +92,7 @@ class MetricProblem(Problem):
 
     @property
     def scale(self) -> float:
-        """The size of the sums that the objective is made of."""
+        """Size of the terms of the objective."""
         weighed = self.form if self.form.ndim == 2 else np.diagonal(self.form, axis1=1, axis2=2)
         return float((weighed @ self.moments).max() + abs(self.constant) + abs(self.log_det).max() * self.n_rows)
 
@@ -134,7 +138,7 @@ class MetricProblem(Problem):
         return np.ascontiguousarray(np.broadcast_to(np.maximum(found, 0), (len(found), n_clusters)))
 
     def longest(self, box: FloatArray, n_clusters: int) -> FloatArray:
-        """Squared diagonal of the box around all rows, in the metric of every cluster."""
+        """Squared diagonal of the bounding box of all rows, in the metric of every cluster."""
         weighed = self.form if self.form.ndim == 2 else np.diagonal(self.form, axis1=1, axis2=2)
         return np.broadcast_to(weighed @ box, n_clusters).copy()
 
@@ -143,7 +147,7 @@ class _MetricScoring(Scoring):
     """Squared distances in the metric of each centre, expanded so that they go through BLAS."""
 
     def __init__(self, form: FloatArray, centers: FloatArray, offsets: FloatArray) -> None:
-        self._form, self._centers = form, centers
+        self._form = form
         if form.ndim == 2:
             weighed = form * centers
             super().__init__(np.ascontiguousarray(-2 * weighed.T), offsets + np.einsum("ij,ij->i", weighed, centers))
@@ -180,9 +184,10 @@ def box_of(problem: Problem) -> FloatArray:
 
 
 class MetricPolicy(Policy):
-    """Rows that pairs name move one at a time; then the metric that the clusters and the broken pairs ask for.
+    """Move rows in pairs one at a time, then fit the metric to the clusters and the broken pairs.
 
-    `learns` is None, "diagonal" or "full"; without `priced`, rows go to the nearest centre, whatever that breaks.
+    `learns` is None, "diagonal" or "full"; without `priced`, rows go to the nearest centre, whether or not this breaks
+    pairs.
     """
 
     def __init__(
@@ -196,7 +201,7 @@ class MetricPolicy(Policy):
         shared: bool,
         priced: bool,
     ) -> None:
-        self._pairs, self._rng, self._learns, self._shared, self._priced = pairs, rng, learns, shared, priced
+        self._pairs, self._rng, self._learns, self._shared = pairs, rng, learns, shared
         self._prices = penalty * pairs.confidence
         first, second = (problem.X[pairs.rows[pairs.ends[:, end]]] for end in range(2))
         self._differences = first - second
@@ -227,35 +232,51 @@ class MetricPolicy(Policy):
         return (problem if self._learns is None else self._fitted(problem, centers, labels)), centers
 
     def _fitted(self, problem: MetricProblem, centers: FloatArray, labels: Labels) -> MetricProblem:
-        n_clusters = len(centers)
         masses, scatter = self._scatter(problem, centers, labels)
+        if self._shared:
+            masses = masses.sum(keepdims=True)
         ends = labels[self._pairs.rows][self._pairs.ends]
-        must, cannot = self._pairs.broken(labels[self._pairs.rows])
+        if self._learns == "diagonal":
+            return replace(problem, form=self._asked_for(problem, masses, scatter, ends))
+        now = self._objective(problem, masses, scatter, ends)
+        for _ in range(_MOST_STEPS):
+            form, before = self._asked_for(problem, masses, scatter, ends), now
+            problem, now = self._towards(problem, form, now, masses, scatter, ends)
+            if before - now <= _FLAT * problem.scale:
+                break
+        return problem
+
+    def _asked_for(self, problem: MetricProblem, masses: FloatArray, scatter: FloatArray, ends: Labels) -> FloatArray:
+        """The metric with the lowest objective if the set of cannot-links that cost something does not change."""
+        n_clusters = len(scatter)
         lengths, longest = problem.lengths(self._differences, n_clusters), problem.longest(self._box, n_clusters)
+        must = np.flatnonzero((self._pairs.must == 1) & (ends[:, 0] != ends[:, 1]))
+        cannot = np.flatnonzero((self._pairs.must == 0) & (ends[:, 0] == ends[:, 1]))
         cannot = cannot[lengths[cannot, ends[cannot, 0]] < longest[ends[cannot, 0]]]
         asked = scatter + self._of_pairs(ends, must, cannot, n_clusters)
-        if self._shared:
-            masses, asked = masses.sum(keepdims=True), asked.sum(axis=0, keepdims=True)
-        form = _lowest_form(masses, asked, problem)
-        if self._learns == "diagonal":
-            return replace(problem, form=form)
-        return self._towards(problem, form, masses, scatter, ends)
+        return _lowest_form(masses, asked.sum(axis=0, keepdims=True) if self._shared else asked, problem)
 
     def _towards(
-        self, problem: MetricProblem, form: FloatArray, masses: FloatArray, scatter: FloatArray, ends: Labels
-    ) -> MetricProblem:
-        """Go to the new metric, or part of the way: cannot-links that cost nothing now may cost something there.
+        self,
+        problem: MetricProblem,
+        form: FloatArray,
+        now: float,
+        masses: FloatArray,
+        scatter: FloatArray,
+        ends: Labels,
+    ) -> tuple[MetricProblem, float]:
+        """Step to the new metric, or part of the way, because other cannot-links may cost something there.
 
         The objective is convex in the metric and the new one lies downhill, so some part of the way lowers it.
         """
-        now = self._objective(problem, masses, scatter, ends)
         share = 1.0
         for _ in range(_MOST_HALVINGS):
             candidate = replace(problem, form=share * form + (1 - share) * problem.form)
-            if self._objective(candidate, masses, scatter, ends) <= now:
-                return candidate
+            objective = self._objective(candidate, masses, scatter, ends)
+            if objective <= now:
+                return candidate, objective
             share /= 2
-        return problem
+        return problem, now
 
     def _objective(self, problem: MetricProblem, masses: FloatArray, scatter: FloatArray, ends: Labels) -> float:
         n_clusters = len(scatter)
@@ -264,7 +285,9 @@ class MetricPolicy(Policy):
         lengths, longest = problem.lengths(self._differences, n_clusters), problem.longest(self._box, n_clusters)
         must = np.flatnonzero((self._pairs.must == 1) & (ends[:, 0] != ends[:, 1]))
         cannot = np.flatnonzero((self._pairs.must == 0) & (ends[:, 0] == ends[:, 1]))
-        within = float(np.einsum("hij,hij->", problem.form, scatter) - masses @ problem.log_det)
+        within = float(np.einsum("hij,hij->", problem.form, scatter))
+        if problem.n_metrics > 1:  # a shared determinant is in the constant
+            within -= float(masses @ problem.log_det)
         return within + problem.constant + self._cost(lengths, longest, ends, must, cannot)
 
     def _scatter(self, problem: MetricProblem, centers: FloatArray, labels: Labels) -> tuple[FloatArray, FloatArray]:
@@ -282,7 +305,7 @@ class MetricPolicy(Policy):
         return masses, scatter
 
     def _of_pairs(self, ends: Labels, must: IntArray, cannot: IntArray, n_clusters: int) -> FloatArray:
-        """What broken pairs add to the scatter of their clusters: must-links half of their difference on both sides."""
+        """Scatter that broken pairs add to their clusters; a must-link adds half of its difference to both."""
         n_columns = self._differences.shape[1]
         clusters = np.concatenate([ends[must, 0], ends[must, 1], ends[cannot, 0]])
         shares = np.concatenate([self._prices[must] / 2, self._prices[must] / 2, -self._prices[cannot]])
@@ -308,7 +331,7 @@ def _column_scatter(problem: MetricProblem, centers: FloatArray, labels: Labels)
         if sparse.issparse(rows):
             mixing = sparse.csr_matrix((weights[start:stop], (here, np.arange(stop - start))),
                                        shape=(len(centers), stop - start))  # fmt: skip
-            # A centre is the mean of its rows: their squares less its own are the squares about it.
+            # For rows with mean c, the sum of squares about c is their sum of squares minus that of c.
             found += (mixing @ _squares(rows)).toarray()
             masses += np.bincount(here, weights=weights[start:stop], minlength=len(centers))
         else:
@@ -328,7 +351,7 @@ def _lowest_form(masses: FloatArray, asked: FloatArray, problem: MetricProblem) 
 
 
 def _definite(matrices: FloatArray, spread: FloatArray) -> FloatArray:
-    """The same with every variance at least a small share of the unseen rows': differences of broken pairs subtract."""
+    """Raise every variance to at least a small share of the prior's, because broken cannot-links subtract scatter."""
     root = np.sqrt(spread)
     values, vectors = np.linalg.eigh(matrices / np.outer(root, root))
     raised = np.maximum(values, 0.01)

@@ -12,59 +12,45 @@ import numpy as np
 import numpy.typing as npt
 
 from clew._base import Capabilities
+from clew._persistence import Learned
 from clew._validation import BOOLEAN, Allowed, integer, number, words
 from clew.constraints import Closure, Constraints
-from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily, mixing_cost, rows_seen
+from clew.partitional._family import COMMON_PARAMETERS, SOFT_CONSTRAINTS, KMeansFamily, mixing_cost, rows_seen
+from clew.partitional._geometry import FloatArray, Problem, row_costs
 from clew.partitional._learned_metric import MetricPolicy, MetricProblem
-from clew.partitional._lloyd import FloatArray, Problem, Solution, Units, lloyd, row_costs
+from clew.partitional._lloyd import Solution, lloyd
 from clew.partitional._pairs import Pairs
 from clew.partitional._seeding import Start
+from clew.partitional._units import Units
 
 
 class MPCKMeans(KMeansFamily):
-    r"""K-means that learns which columns matter, for all clusters or for each, from clusters and pairs.
+    r"""K-means that learns a metric from the clusters and the pairs.
 
-    Distances are measured in a metric that follows from the spread of the clusters and from the pairs that are broken.
-    Use it when columns have different units or clusters different spreads, and pairs say which differences
-    count; when the distances are right as they are, `PCKMeans` needs less data.
+    The metric follows from the spread of the clusters and from the broken pairs. There is one for all clusters, or one
+    for each. Use it when columns have different units or clusters have different spreads. When the distances are right
+    as they are, `PCKMeans` needs less data.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=8
         "auto" tries growing numbers and keeps the one with the lowest criterion below.
     metric : {"diagonal", "full", "none"}, default="diagonal"
-        What is learned: a weight for each column, a whole matrix, or nothing, which leaves squared Euclidean distances.
+        Metric to learn: a weight for each column, a full matrix, or none, which leaves squared Euclidean distances.
     shared : bool, default=True
-        Whether all clusters have one metric, or each its own; their own need more rows in each cluster.
+        Whether all clusters share one metric. Separate metrics need more rows in each cluster.
     penalty : float, default=1.0
-        Weight of a broken pair, times its confidence. 0 leaves pairs to the start.
+        Weight of a broken pair, multiplied by its confidence. With 0, pairs only affect the start.
     assignment : {"priced", "nearest"}, default="priced"
-        Whether a row weighs what it breaks, or goes to the nearest centre, so that pairs shape the metric only (MKM).
-    init : {"neighbourhoods", "k-means++"} or array of shape (n_clusters, n_features), default="neighbourhoods"
-        Where centres start. Neighbourhoods are the known classes and the components of must-linked rows, the largest
-        first; then a row that is cannot-linked to all of them, if there is one; the leftover as `leftover` says.
-    leftover : {"k-means++", "mean"}, default="k-means++"
-        How centres without a neighbourhood start: by k-means++, or near the global mean.
-    n_init : int or "auto", default="auto"
-        Number of starts; the result with the lowest objective is kept. "auto" is ten for up to 10,000 rows, fewer
-        beyond, one from 100,000 on. After neighbourhoods, further starts keep the known classes only and draw the other
-        centres by k-means++.
-    max_iter : int, default=300
-        Most rounds of one start.
-    tol : float, default=1e-4
-        Stop when the centres move less than this, squared, in units of the mean variance of the columns.
-    random_state : int, Generator, RandomState or None
-    n_jobs : int or None
-        Threads (None: one, -1: all). Results do not depend on it.
+        Whether the assignment of a row counts the pairs it breaks, or takes the nearest centre. With "nearest", pairs
+        only affect the metric (MKM).
+    init, leftover, n_init, max_iter, tol, random_state, n_jobs
+        As in `KMeansFamily`.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each row; known classes keep their numbers.
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-    cluster_labels_ : ndarray of shape (n_clusters,)
-        The label that stands for each row of `cluster_centers_`.
-    cluster_sizes_ : ndarray of shape (n_clusters,)
+    labels_, cluster_centers_, cluster_labels_, cluster_sizes_, n_iter_, violated_must_link_, violated_cannot_link_
+        As in `KMeansFamily`.
     n_clusters_ : int
         The number of clusters, given or found.
     metrics_ : ndarray of shape (n_metrics, n_features) or (n_metrics, n_features, n_features)
@@ -74,14 +60,12 @@ class MPCKMeans(KMeansFamily):
     objective_ : float
         J below.
     objective_history_ : ndarray
-        J after each assignment; it never rises with ``assignment="priced"``. With "nearest" it may, and when it has not
-        reached a new low for twenty rounds, the lowest is returned.
-    n_iter_ : int
-    violated_must_link_, violated_cannot_link_ : ndarray of shape (n_violated, 2)
+        J after each assignment; it never rises with ``assignment="priced"``. With "nearest" it may. After twenty rounds
+        without a new minimum, the round with the lowest J is returned.
 
     Notes
     -----
-    Constraints: all soft. With \|v\|_h^2 = v' A_h v, minimises
+    Constraints: all soft. With :math:`\|v\|_h^2 = v' A_h v`, minimises
 
     .. math:: J = \sum_i \big( \lVert x_i - c_{z_i} \rVert_{z_i}^2 - \log \det A_{z_i} \big)
               + \lambda \sum_{ML} w_{ij} [z_i \neq z_j] \tfrac{1}{2} \big( \lVert x_i - x_j \rVert_{z_i}^2
@@ -89,24 +73,24 @@ class MPCKMeans(KMeansFamily):
               + \lambda \sum_{CL} w_{ij} [z_i = z_j] \big( F_{z_i} - \lVert x_i - x_j \rVert_{z_i}^2 \big)_+
               + n_0 \sum_h \big( \operatorname{tr} A_h V - \log \det A_h \big)
 
-    where F_h is the longest distance: the diagonal of the box around all rows, in the metric of the cluster. It costs
-    O(n d) once and never falls short of a pair where the metric is diagonal. The last term is n_0 unseen rows per
-    metric, as many as columns, spread like the columns of the table (V). It keeps A finite where a cluster has few rows
-    or a column no spread. Only given pairs are priced, each once at its highest confidence; groups and classes stand
-    for all their pairs, which are written out, up to two million. ``metric="none"`` is PKM, "diagonal" or "full" MPKM,
-    and with ``assignment="nearest"`` MKM of [2]_.
+    where F_h is the longest distance: the diagonal of the bounding box of all rows, in the metric of the cluster. It
+    takes O(n d) to compute, and with a diagonal metric no pair is longer. The last term is a prior of n_0 unseen rows
+    per metric, as many as there are columns, with the variances V of the columns. It keeps A finite if a cluster has
+    few rows or a column is constant. Only given pairs are priced, each once at its highest confidence; groups and
+    classes are expanded to pairs, up to two million. ``metric="none"`` is PKM, "diagonal" or "full" MPKM, and with
+    ``assignment="nearest"`` MKM of [2]_.
 
     J is minus twice a log-likelihood, up to a constant. ``n_clusters="auto"`` minimises, over k from the number of
-    known classes up to the root of n, J - 2 Σ n_h log(n_h / n) + p log n, the Bayesian criterion for the p numbers that
-    centres, metrics and shares have; it stops after five numbers without a lower one. With ``metric="none"`` it is that
+    known classes up to the root of n, J - 2 Σ n_h log(n_h / n) + p log n, the Bayesian criterion with p free parameters
+    in centres, metrics and shares. It stops after five numbers without a lower value. With ``metric="none"`` it is that
     of `PCKMeans`.
 
     J never rises with ``assignment="priced"``; the result is a local optimum.
     Time O(t (n k d + m k d)) for t rounds and m pairs, d² for d with a full matrix; memory O(n + k d + m (k + d))
     beyond a copy of X in double precision.
-    Departs from [1]_: the box instead of the farthest pair, which takes n² distances to find; unseen rows instead of a
-    ridge where a matrix is singular; entailed pairs are not added; an empty cluster restarts at the row farthest from
-    its centre.
+    Departs from [1]_: the bounding box replaces the farthest pair, which takes n² distances to find. Unseen rows
+    replace the ridge for singular matrices. Entailed pairs are not added. An empty cluster restarts at the row farthest
+    from its centre.
 
     References
     ----------
@@ -123,15 +107,7 @@ class MPCKMeans(KMeansFamily):
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
 
-    _capabilities = Capabilities(
-        labels="soft",
-        must_link="soft",
-        cannot_link="soft",
-        sample_weight=True,
-        sparse=True,
-        predicts=True,
-        monotone=True,
-    )
+    _capabilities = replace(SOFT_CONSTRAINTS, monotone=True)
     _parameters: ClassVar[dict[str, Allowed]] = {
         **COMMON_PARAMETERS,
         "n_clusters": words("auto") | integer(1),
@@ -141,6 +117,19 @@ class MPCKMeans(KMeansFamily):
         "assignment": words("priced", "nearest"),
     }
     metrics_: FloatArray
+    _learned_attributes: ClassVar[dict[str, Learned]] = {
+        **KMeansFamily._learned_attributes,
+        "n_clusters_": Learned("integer", low=1, counts="clusters"),
+        "metrics_": Learned(
+            "real",
+            (
+                (1, "columns"),
+                ("clusters", "columns"),
+                (1, "columns", "columns"),
+                ("clusters", "columns", "columns"),
+            ),
+        ),
+    }
 
     def __init__(
         self,
@@ -177,7 +166,12 @@ class MPCKMeans(KMeansFamily):
             cls(n_clusters=3, shared=False, random_state=0),
             cls(n_clusters=3, metric="full", random_state=0),
             cls(n_clusters=3, metric="none", random_state=0),
+            cls(n_clusters=3, assignment="nearest", random_state=0),
         ]
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities, monotone=self.assignment == "priced")
 
     @property
     def _geometry(self) -> str:
@@ -267,7 +261,7 @@ def mpck_means(
     max_iter: int,
     tol: float,
 ) -> Solution:
-    """Rows, centres and metrics in turn, each where the objective is lowest for the two others."""
+    """Update rows, centres and metrics in turn; each minimises the objective for the two others."""
     problem = _identity(problem, len(start.centers), learns, shared)
     pairs = Pairs.of(constraints) if penalty > 0 else Pairs.of(Constraints(n_samples=problem.n_rows))
     policy = MetricPolicy(problem, pairs, penalty, rng, learns=learns, shared=shared, priced=priced)
@@ -276,7 +270,7 @@ def mpck_means(
 
 
 def _identity(problem: MetricProblem, n_clusters: int, learns: str | None, shared: bool) -> MetricProblem:
-    """Squared Euclidean distances to start with, and the unseen rows that learning needs."""
+    """Start with squared Euclidean distances and with the unseen rows that learning needs."""
     n_columns = problem.X.shape[1]
     n_metrics = 1 if shared or learns is None else n_clusters
     if learns == "full":

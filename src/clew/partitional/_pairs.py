@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from clew.constraints import Constraints
+from clew.constraints import Closure, Constraints
 from clew.constraints._arrays import group_columns
 from clew.exceptions import ConstraintError
 from clew.kernels.pairs import assign_pairs
-from clew.partitional._lloyd import NO_WEIGHT, FloatArray, IntArray, Labels, Problem, Units
+from clew.partitional._family import KMeansFamily
+from clew.partitional._geometry import FloatArray, IntArray, Labels, Problem
+from clew.partitional._lloyd import Policy, Solution, lloyd
+from clew.partitional._seeding import Start
 from clew.partitional._ties import _once
+from clew.partitional._units import NO_WEIGHT, Units
 from clew.solvers.coloring import compress, running
 
-# Groups and classes are written out as pairs; 2,000 labelled rows are just below this limit.
+# Groups and classes are expanded to pairs, up to this limit. 2,000 labelled rows are just below it.
 _MOST_PAIRS = 2_000_000
 
 
@@ -25,7 +30,13 @@ class Pairs:
 
     Unit u is row `rows[u]`; pair p joins the units `ends[p]` and is a must-link where `must[p]`;
     `pair_of[pair_ptr[u]:pair_ptr[u + 1]]` are the pairs of unit u; `twins[p]` is the pair of the other kind between the
-    same units, -1 where knowledge does not contradict itself so plainly.
+    same units, -1 if there is none. For example, must-link (4, 7) and cannot-link (7, 9) are
+
+        rows      4    7      9
+        ends      (0, 1)  (1, 2)
+        must      1       0
+        pair_of   0 |  1 0  | 1       with pair_ptr 0 1 3 4
+        twins     -1      -1
     """
 
     rows: IntArray
@@ -63,7 +74,7 @@ class Pairs:
 
 
 class PairedAssignment:
-    """The state of one run: distances of the units to the present centres, and work space of the kernel."""
+    """The state of one run: distances of the units to the current centres, and work space of the kernel."""
 
     def __init__(self, pairs: Pairs, units: Units, problem: Problem, n_clusters: int) -> None:
         self._arrays = (pairs.ends, pairs.must, pairs.confidence, pairs.pair_ptr, pairs.pair_of, pairs.twins)
@@ -74,13 +85,13 @@ class PairedAssignment:
         self.nearest = np.zeros((len(units), 2), dtype=np.int32)
 
     def measure(self, problem: Problem, centers: FloatArray) -> None:
-        """Note the distances of all units to new centres, and the two nearest of each."""
+        """Compute the distances of all units to new centres, and the two nearest centres of each."""
         self.distances = self._units.distances(problem, centers, self._constants)
         closest = np.argsort(self.distances, axis=1, kind="stable")[:, :2]
-        self.nearest = np.ascontiguousarray(closest[:, [0, -1]], dtype=np.int32)  # with one cluster, it twice
+        self.nearest = np.ascontiguousarray(closest[:, [0, -1]], dtype=np.int32)  # with one cluster, the same one twice
 
     def sweep(self, order: IntArray, labels: Labels, prices: FloatArray | None = None) -> None:
-        """Visit all pairs once: with `prices` between clusters over all pairs of them (CVQE), else as in LCVQE."""
+        """Visit all pairs once, as in CVQE if `prices` between clusters are given, else as in LCVQE."""
         by_rows = prices is None
         assign_pairs(
             by_rows, order, *self._arrays, self._weights, self.distances, self.nearest,
@@ -93,8 +104,61 @@ class PairedAssignment:
         return float((own - self._constants) @ self._units.weights)
 
 
+class PairPolicy(Policy):
+    """Base of the policies of `CVQE` and `LCVQE`; neither promises that the objective never rises."""
+
+    monotone = False
+
+    def __init__(self, pairs: Pairs, state: PairedAssignment, rng: np.random.Generator) -> None:
+        self._pairs, self._state, self._rng = pairs, state, rng
+
+
+class PairedKMeans(KMeansFamily):
+    """Base of `CVQE` and `LCVQE`, which place the two rows of a pair together; each supplies `_policy`."""
+
+    @classmethod
+    def _examples(cls) -> list[Self]:
+        return [cls(n_clusters=3, random_state=0), cls(n_clusters=3, metric="cosine", random_state=0)]
+
+    @property
+    def _policy(self) -> type[PairPolicy]:
+        """How pairs choose their clusters and pull at the centres."""
+        raise NotImplementedError  # pragma: no cover
+
+    def _solve(
+        self,
+        problem: Problem,
+        constraints: Constraints,
+        closed: Closure,
+        start: Start,
+        rng: np.random.Generator,
+    ) -> Solution:
+        return paired_kmeans(
+            problem, constraints, start, rng, policy=self._policy, max_iter=self.max_iter, tol=self.tol
+        )
+
+
+def paired_kmeans(
+    problem: Problem,
+    constraints: Constraints,
+    start: Start,
+    rng: np.random.Generator,
+    *,
+    policy: type[PairPolicy],
+    max_iter: int,
+    tol: float,
+) -> Solution:
+    """Assign the two rows of each pair together, in seeded random order; broken pairs pull the centres."""
+    pairs = Pairs.of(constraints)
+    if not len(pairs):
+        return lloyd(problem, None, None, start.centers, max_iter=max_iter, tol=tol)
+    units = Units.contract(problem, pairs.rows, np.arange(len(pairs.rows)), len(pairs.rows))
+    chosen = policy(pairs, PairedAssignment(pairs, units, problem, len(start.centers)), rng)
+    return lloyd(problem, units, chosen, start.centers, max_iter=max_iter, tol=tol)
+
+
 def given_pairs(constraints: Constraints) -> tuple[IntArray, FloatArray, IntArray, FloatArray]:
-    """Must-links and cannot-links with their confidences, each pair once; groups and classes are written out."""
+    """Must-links and cannot-links with their confidences, each pair once; groups and classes are expanded."""
     must, cannot = [constraints.must_link], [constraints.cannot_link]
     known = constraints.labels
     columns = [
@@ -115,7 +179,7 @@ def given_pairs(constraints: Constraints) -> tuple[IntArray, FloatArray, IntArra
 
 
 def _sure(confidence: FloatArray, parts: list[IntArray]) -> FloatArray:
-    """Confidences of the given pairs, then 1 for what groups and classes state."""
+    """Confidences of the given pairs, then 1 for the pairs of groups and classes."""
     return np.concatenate([confidence, np.ones(sum(map(len, parts[1:])))])
 
 

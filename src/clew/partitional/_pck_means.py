@@ -9,84 +9,71 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from clew._base import Capabilities
-from clew._validation import BOOLEAN, Allowed, as_generator, check_parameters, check_weights, integer, number, words
+from clew._persistence import Learned
+from clew._validation import BOOLEAN, Allowed, integer, number, words
 from clew.constraints import Closure, Constraints
-from clew.exceptions import InfeasibleConstraintsError, WorkLimitError
+from clew.exceptions import ConstraintError, InfeasibleConstraintsError, ParameterError, WorkLimitError
 from clew.partitional._cop_kmeans import hard_policy
-from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
-from clew.partitional._lloyd import FloatArray, IntArray, Labels, Policy, Problem, Solution, Units, lloyd, row_costs
+from clew.partitional._family import COMMON_PARAMETERS, SOFT_CONSTRAINTS, KMeansFamily
+from clew.partitional._geometry import FloatArray, IntArray, Labels, Problem
+from clew.partitional._lloyd import Policy, Solution, lloyd
 from clew.partitional._seeding import Start, initial_centers
+from clew.partitional._sized_ties import SizedPricedPolicy
+from clew.partitional._sizes import LIMIT, SizeLimits, matched_start, read_limits
 from clew.partitional._stream import know_anchors, with_anchors
 from clew.partitional._ties import TiedAssignment, component_units, priced_ties
+from clew.partitional._units import Units
 from clew.solvers.coloring import compress
 
-# Steps spent on a labelling without violations to start from; without one the greedy start is used.
+# Steps of the search for a first labelling without violations. If none is found, the greedy one is used.
 _START_WORK = 20_000_000
 
 
 class PCKMeans(KMeansFamily):
     r"""K-means in which every broken pair has a price.
 
-    A row goes to its nearest centre unless the pairs this breaks cost more than the detour. Use it when some
-    constraints may be wrong; when all must hold, see `COPKMeans`.
+    A row goes to its nearest centre unless the pairs this breaks cost more than the detour. Use it when constraints may
+    be broken; when all must hold, see `COPKMeans`. Give answers that may be wrong a confidence below 1, or set
+    ``entailed=False``. Otherwise the pairs that many certain answers entail outweigh the data.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=8
         "auto", for Euclidean distances, tries growing numbers and keeps the one with the lowest criterion below.
-    init : {"neighbourhoods", "k-means++"} or array of shape (n_clusters, n_features), default="neighbourhoods"
-        Where centres start. Neighbourhoods are the known classes and the components of must-linked rows, the largest
-        first; then a row that is cannot-linked to all of them, if there is one; the leftover as `leftover` says.
-    leftover : {"k-means++", "mean"}, default="k-means++"
-        How centres without a neighbourhood start: by k-means++, or near the global mean as in the paper.
-    n_init : int or "auto", default="auto"
-        Number of starts; the result with the lowest objective is kept. "auto" is ten for up to 10,000 rows, fewer
-        beyond, one from 100,000 on. After neighbourhoods, further starts keep the known classes only and draw the other
-        centres by k-means++.
-    max_iter : int, default=300
-        Most rounds of one start.
-    tol : float, default=1e-4
-        Stop when the centres move less than this, squared, in units of the mean variance of the columns.
-    metric : {"euclidean", "cosine"}, default="euclidean"
-        Squared distance to the centre, or one minus the cosine (spherical k-means).
-    random_state : int, Generator, RandomState or None
-    n_jobs : int or None
-        Threads (None: one, -1: all). Results do not depend on it.
     penalty : float or "auto", default="auto"
-        Price of one broken pair, times its confidence, in the unit of `inertia_`. "auto" is the mean cost of a row with
-        the global centre as its own. 0 is `SeededKMeans`; a huge price makes every pair hold that can.
+        Price of one broken pair, times its confidence, in the unit of `inertia_`. "auto" is the mean cost of a row if
+        all rows share one centre. With 0, the method is `SeededKMeans`. With a very high price, every pair holds that
+        can.
     entailed : bool, default=True
-        Whether pairs that follow from certain ones (confidence 1) are priced like given ones. False for noisy
-        knowledge: one wrong must-link then costs one price, not that of every pair it entails.
+        Whether pairs that follow from certain ones (confidence 1) are priced like given ones. Set it to
+        False where answers may be wrong and have no confidence: a wrong must-link then costs one price, not that of
+        every pair it entails.
+    size_min : number, list of one per cluster, or None
+        Least number of rows of a cluster. A list is in the order of `cluster_labels_`, and None stands for no limit.
+    size_max : number, list of one per cluster, or None
+        Greatest number of rows of a cluster, in the same forms.
+    init, leftover, n_init, max_iter, tol, metric, random_state, n_jobs
+        As in `KMeansFamily`.
 
     Attributes
     ----------
-    labels_ : ndarray of shape (n_samples,)
-        Cluster of each row; known classes keep their numbers.
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
-    cluster_labels_ : ndarray of shape (n_clusters,)
-        The label that stands for each row of `cluster_centers_`.
-    cluster_sizes_ : ndarray of shape (n_clusters,)
-    inertia_ : float
-        Weighted sum of the rows' squared distances (or one minus cosine) to their centres.
+    labels_, cluster_centers_, cluster_labels_, cluster_sizes_, inertia_, objective_history_, n_iter_,
+    violated_must_link_, violated_cannot_link_
+        As in `KMeansFamily`.
     cluster_weights_ : ndarray of shape (n_clusters,)
-        Weight of the rows each cluster has seen, over all batches.
+        Total weight of the rows of each cluster, over all batches.
     n_clusters_ : int
         The number of clusters, given or found.
     penalty_ : float
         The price used.
     objective_ : float
-        J below: `inertia_` plus the price of what is broken.
-    objective_history_ : ndarray
-        J after each assignment; it never rises.
-    n_iter_ : int
-    violated_must_link_, violated_cannot_link_ : ndarray of shape (n_violated, 2)
+        J below: `inertia_` plus the price of broken pairs.
 
     Notes
     -----
-    Constraints: all soft. Minimises
+    Constraints: all soft; limits on the sizes are hard. Minimises
 
     .. math:: J = \sum_i \lVert x_i - c_{z_i} \rVert^2
               + \lambda \Big( \sum_{ML} w_{ij} [z_i \neq z_j] + \sum_{CL} w_{ij} [z_i = z_j] \Big)
@@ -94,22 +81,23 @@ class PCKMeans(KMeansFamily):
     over given and, with `entailed`, entailed pairs, each once; w is the confidence. This is twice Eq. 2.1 of [1]_, so
     the paper's weight of 1 on Iris is ``penalty=2``; for ``metric="cosine"`` a row costs one minus its cosine, which is
     Eq. 2.1 itself, and the paper's 0.001 for text is ``penalty=0.001``. Entailed pairs are priced by counting rows per
-    component and cluster, never expanded. A pair that is not certain is priced alone and entails nothing; a given
-    cannot-link inside a component contradicts it and is priced alone too (a group or class that does: one pair per row,
-    as `violated_cannot_link_` lists it). Two group columns that keep the same rows apart are two statements.
+    component and cluster, never expanded. A pair with a confidence below 1 is priced on its own and entails nothing. A
+    cannot-link within a component contradicts it and is priced on its own too (for groups and classes: one pair per
+    row, as in `violated_cannot_link_`). If two group columns separate the same rows, both are priced.
 
     ``n_clusters="auto"`` minimises, over k from the number of known classes up to the root of n, the Bayesian criterion
-    of Gaussians of one unknown spread, prices included:
-    :math:`n d \log (J / n d) - 2 \sum_h n_h \log (n_h / n) + k (d + 1) \log n`; it stops after five numbers without a
-    lower one. Here n is what the rows weigh; weights that sum to less than the number of rows are taken as shares.
-    For cosines there is no such likelihood, and a number must be given.
+    of Gaussians with one unknown variance, prices included: :math:`n d \log (J / n d) - 2 \sum_h n_h \log (n_h / n) + k
+    (d + 1) \log n`; it stops after five numbers without a lower value. Here n is the sum of the weights, or the number
+    of rows if that is larger. For cosines there is no such likelihood, so a number must be given.
 
     J never rises; the result is a local optimum in which no row, and no component that is together, can move to a
-    cheaper cluster.
+    cheaper cluster. With limits on the sizes, rows without pairs are placed at the lowest cost around the others, by
+    the flow of `BalancedKMeans`. Rows in pairs move if that lowers J together with the rows that make room for them.
     Time O(t (n k d + m k)) for t rounds and m pairs; memory O(n + k d + m) beyond a copy of X.
-    Departs from [1]_: after the rows, components that are together may move as one block; if the first greedy pass
-    breaks pairs, a labelling that breaks none is sought as well and the cheaper one starts; the default start of
-    clusters without neighbourhoods is k-means++; an empty cluster restarts at the row farthest from its centre.
+    Departs from [1]_: after the rows, components that are together may move as one block. If the first greedy pass
+    breaks pairs, a labelling that breaks none is sought as well, and the cheaper one is used. Clusters without
+    neighbourhoods start by k-means++ unless `leftover` says otherwise. An empty cluster restarts at the row farthest
+    from its centre.
 
     References
     ----------
@@ -121,24 +109,24 @@ class PCKMeans(KMeansFamily):
     >>> from clew import PCKMeans
     >>> model = PCKMeans(n_clusters=2, random_state=0)
     >>> model.fit([[0.0], [1.0], [8.0], [9.0]], constraints={"cannot_link": [(0, 3)]}).labels_
-    array([1, 1, 0, 0], dtype=int32)
+    array([0, 0, 1, 1], dtype=int32)
     """
 
-    _capabilities = Capabilities(
-        labels="soft",
-        must_link="soft",
-        cannot_link="soft",
-        sample_weight=True,
-        sparse=True,
-        predicts=True,
-        monotone=True,
-    )
+    _capabilities = replace(SOFT_CONSTRAINTS, sizes="hard", streams=True, monotone=True)
     cluster_weights_: FloatArray
     _parameters: ClassVar[dict[str, Allowed]] = {
         **COMMON_PARAMETERS,
         "n_clusters": words("auto") | integer(1),
         "penalty": words("auto") | number(0),
         "entailed": BOOLEAN,
+        "size_min": LIMIT,
+        "size_max": LIMIT,
+    }
+    _learned_attributes: ClassVar[dict[str, Learned]] = {
+        **KMeansFamily._learned_attributes,
+        "n_clusters_": Learned("integer", low=1, counts="clusters"),
+        "penalty_": Learned("real", low=0),
+        "cluster_weights_": Learned("real", (("clusters",),), low=0),
     }
 
     def __init__(
@@ -153,6 +141,8 @@ class PCKMeans(KMeansFamily):
         metric: str = "euclidean",
         penalty: float | str = "auto",
         entailed: bool = True,
+        size_min: Any = None,
+        size_max: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -167,6 +157,8 @@ class PCKMeans(KMeansFamily):
         self.n_jobs = n_jobs
         self.penalty = penalty
         self.entailed = entailed
+        self.size_min = size_min
+        self.size_max = size_max
 
     @classmethod
     def _examples(cls) -> list[PCKMeans]:
@@ -182,6 +174,20 @@ class PCKMeans(KMeansFamily):
     def _restarts_anew(self) -> bool:
         return self.penalty != 0
 
+    def _renumbers(self) -> bool:
+        limits = self._limits()
+        return super()._renumbers() and (limits is None or not limits.differ)
+
+    def _limits(self) -> SizeLimits | None:
+        if self.size_min is None and self.size_max is None:
+            return None
+        if isinstance(self.n_clusters, str):
+            raise ParameterError(
+                f"n_clusters='auto' in {type(self).__name__} with size_min or size_max: limits need a number of "
+                "clusters. Give a number."
+            )
+        return read_limits(self, self.n_clusters, self.size_min, self.size_max)
+
     def _solve(
         self,
         problem: Problem,
@@ -190,7 +196,10 @@ class PCKMeans(KMeansFamily):
         start: Start,
         rng: np.random.Generator,
     ) -> Solution:
-        self.penalty_ = mean_cost(problem) if isinstance(self.penalty, str) else float(self.penalty)
+        limits = self._limits()
+        if limits is not None and isinstance(self.init, str):
+            start = matched_start(problem, closed, start, limits)
+        self.penalty_ = problem.mean_cost if isinstance(self.penalty, str) else float(self.penalty)
         return pck_means(
             problem,
             constraints,
@@ -200,15 +209,17 @@ class PCKMeans(KMeansFamily):
             entailed=self.entailed,
             max_iter=self.max_iter,
             tol=self.tol,
+            limits=limits,
         )
 
     def partial_fit(self, X: Any, y: Any = None, *, constraints: Any = None, sample_weight: Any = None) -> Self:
-        """Go on with another batch of rows: the clusters keep their numbers, and the weight of what they have seen.
+        """Cluster another batch of rows; the clusters keep their numbers and the weight of their earlier rows.
 
-        The first batch is a `fit`. In later ones the rows of earlier batches stand, for each cluster, as one row at its
-        centre with their weight, so that a centre stays the mean of all its rows. Constraints are about the rows of the
-        batch; a label ties a row to the cluster of that number, and so to rows of earlier batches. `labels_` and what
-        is violated are of this batch; earlier rows are not looked at again.
+        The first batch is a `fit`. In a later batch, each cluster has one more row: its centre, with the weight of all
+        its earlier rows. So a centre stays the mean of all its rows. Constraints are about the rows of the batch. A
+        label ties a row to the cluster of that number, and so to rows of earlier batches. Earlier rows keep their
+        clusters. `labels_`, `cluster_sizes_` and the violated pairs are those of this batch. `inertia_` and
+        `objective_` count the earlier rows by how far the batch moved their centres.
 
         Parameters
         ----------
@@ -218,50 +229,48 @@ class PCKMeans(KMeansFamily):
             About these rows; labels name clusters in `cluster_labels_`.
         sample_weight : array-like of shape (n_samples,), optional
         """
+        if self._limits() is not None:
+            raise ParameterError(
+                f"partial_fit of {type(self).__name__} with size_min or size_max: limits are about the rows of one "
+                "fit. Call fit, or set both to None."
+            )
         if not hasattr(self, "cluster_centers_"):
-            return self.fit(X, constraints=constraints, sample_weight=sample_weight)
-        before = dict(vars(self))
-        try:
-            self._go_on(X, constraints, sample_weight)
-        except BaseException:  # a failed batch leaves the estimator as it was
-            self.__dict__ = before
-            raise
+            return self.fit(X, y, constraints=constraints, sample_weight=sample_weight)
+        with self._whole_or_not_at_all():
+            batch = self._checked(X, y, constraints, sample_weight, reset=False)
+            known = self._by_cluster_number(batch.constraints)
+            self._set_labels(known, self._fit_batch(*batch._replace(constraints=known)))
         return self
 
-    def _go_on(self, X: Any, constraints: Any, sample_weight: Any) -> None:
-        check_parameters(self, self._parameters)
-        X = self._check_new_rows(X)
+    def _fit_batch(
+        self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator
+    ) -> npt.NDArray[Any]:
+        """Cluster the checked rows of a later batch; set learned attributes and return the labels."""
         n_rows, clusters = X.shape[0], self.cluster_labels_
-        known = self._usable(Constraints.of(constraints, n_samples=n_rows))
-        rows, weights = with_anchors(
-            X, check_weights(sample_weight, n_rows), self.cluster_centers_, self.cluster_weights_
-        )
-        problem, all_known = self._prepare(rows, weights), know_anchors(known, clusters)
-        rng = as_generator(self.random_state)
-        start = initial_centers(problem, all_known.closure(), clusters, self.cluster_centers_, self.leftover, rng)
+        rows, weights = with_anchors(X, weights, self.cluster_centers_, self.cluster_weights_)
+        problem, known = self._prepare(rows, weights), know_anchors(constraints, clusters)
+        start = initial_centers(problem, known.closure(), clusters, self.cluster_centers_, self.leftover, rng)
         found = pck_means(
-            problem, all_known, start, rng, self.penalty_,
+            problem, known, start, rng, self.penalty_,
             entailed=self.entailed, max_iter=self.max_iter, tol=self.tol, n_anchors=len(clusters),
         )  # fmt: skip
-        labels = found.labels[:n_rows]
-        costs = row_costs(problem, found.centers, found.labels)[:n_rows]
-        self.cluster_centers_ = problem.restored(found.centers)
-        self.cluster_weights_ = self.cluster_weights_ + np.bincount(labels, weights[:n_rows], minlength=len(clusters))
-        self.cluster_sizes_ = np.bincount(labels, minlength=len(clusters))
-        self.inertia_ = float(costs @ weights[:n_rows])
-        self.objective_ = self.inertia_ + found.price
-        self.objective_history_, self.n_iter_ = np.array(found.history), found.n_iter
-        self.labels_ = self._named(labels)
-        self.violated_must_link_, self.violated_cannot_link_ = known.violations(self.labels_)
+        self._set_solution(found, n_rows)
+        added = np.bincount(found.labels[:n_rows], weights[:n_rows], minlength=len(clusters))
+        self.cluster_weights_ = self.cluster_weights_ + added
+        return self._named(found.labels[:n_rows])
 
-
-def mean_cost(problem: Problem) -> float:
-    """What a row costs on average when the global centre is its own."""
-    weights = problem.row_weights / problem.row_weights.sum()
-    mean = np.asarray(problem.X.T @ weights, dtype=np.float64).ravel()
-    if problem.metric == "cosine":
-        return max(1.0 - float(np.linalg.norm(mean)), 0.0)
-    return max(problem.constant / float(problem.row_weights.sum()) - float(mean @ mean), 0.0)
+    def _by_cluster_number(self, constraints: Constraints) -> Constraints:
+        """Constraints of a later batch, with the cluster numbers of this estimator for the names of classes."""
+        if constraints.classes is None:
+            return constraints
+        number_of = {name: number for number, name in enumerate(getattr(self, "classes_", np.empty(0)).tolist())}
+        unknown = [name for name in constraints.classes.tolist() if name not in number_of]
+        if unknown:
+            raise ConstraintError(
+                f"labels name the class {unknown[0]!r}, which no earlier batch named. Name every class in the first."
+            )
+        numbers = np.array([*(number_of[name] for name in constraints.classes.tolist()), -1])
+        return constraints._replace(labels=numbers[constraints.labels], classes=None)
 
 
 def pck_means(
@@ -275,11 +284,18 @@ def pck_means(
     max_iter: int,
     tol: float,
     n_anchors: int = 0,
+    limits: SizeLimits | None = None,
 ) -> Solution:
-    """Rows that constraints name move one at a time, in seeded random order, to where they cost least.
+    """Move rows in constraints one at a time, in seeded random order, to their cheapest cluster.
 
-    The last `n_anchors` rows, one for each cluster in order, stay in their clusters.
+    The last `n_anchors` rows, one for each cluster in order, stay in their clusters. With `limits` there are none.
     """
+    if limits is not None:
+        rows, ties = priced_ties(constraints, penalty, entailed=entailed)
+        sized = SizedPricedPolicy(problem, constraints, rows, ties, limits, start.seeds, rng)
+        every = np.arange(problem.n_rows)
+        units = Units.contract(problem, every, every, problem.n_rows)
+        return lloyd(problem, units, sized, start.centers, max_iter=max_iter, tol=tol)
     if penalty == 0:
         return lloyd(problem, None, None, start.centers, max_iter=max_iter, tol=tol)
     rows, ties = priced_ties(constraints, penalty, entailed=entailed)
@@ -291,9 +307,9 @@ def pck_means(
 
 
 class _PricedPolicy(Policy):
-    """Each row goes to the cluster where its distance plus the price of what it breaks is lowest.
+    """Assign each row to the cluster with the lowest sum of its distance and the prices of the pairs it breaks.
 
-    After the rows, components that are together may move as a block: under a high price no row would go first.
+    After the rows, components that are together may move as a block, because at a high price no row would leave first.
     """
 
     def __init__(
@@ -313,6 +329,9 @@ class _PricedPolicy(Policy):
         places = np.searchsorted(units.rows, self._blocks.rows)
         self._members = compress(self._blocks.unit_of, places, len(self._blocks))
 
+    def movable(self, units: Units) -> npt.NDArray[np.bool_]:
+        return self._state.pinned < 0
+
     def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
         first = len(labels) > 0 and labels[0] < 0
         score = self._state.sweep(problem, units, centers, self._rng.permutation(len(units)), labels)
@@ -326,7 +345,7 @@ class _PricedPolicy(Policy):
     def _better_start(
         self, problem: Problem, units: Units, centers: FloatArray, labels: Labels, score: float, price: float
     ) -> tuple[float, float]:
-        """Take a labelling that breaks no certain pair instead, if there is one and it is cheaper."""
+        """Use a labelling that breaks no certain pair instead, if one is found and is cheaper."""
         certain = self._constraints.at_least(1.0)
         closed = certain.closure()
         if closed.contradictory:

@@ -1,6 +1,7 @@
-"""Where the centres start: neighbourhoods of known rows (`basu2004`), k-means++, or an array.
+"""Initial centres: from constraints (`basu2004`), by k-means++, or from an array.
 
-A *neighbourhood* is a component of at least two rows, or one with a known class.
+A *neighbourhood* is a component of at least two must-linked rows, or a component with a known class. The *skeleton* is
+a set of single rows that are cannot-linked to all neighbourhoods and to each other.
 """
 
 from __future__ import annotations
@@ -8,20 +9,23 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from clew.constraints import Closure
 from clew.exceptions import InfeasibleConstraintsError, ParameterError
-from clew.partitional._lloyd import FloatArray, IntArray, Problem, Units, unit_rows
+from clew.partitional._geometry import FloatArray, IntArray, Problem
+from clew.partitional._units import Units
+from clew.solvers.coloring import CliqueGraph
 
-# Spread of the centres that start near the global mean, in standard deviations of the columns.
+# Standard deviation of initial centres near the mean of all rows, in units of that of the columns.
 _PERTURBATION = 0.1
 
 
 class Start(NamedTuple):
-    """Initial centres, the cluster that each component seeds (-1: none), and whether some centre was left to chance."""
+    """Initial centres, the cluster that each component seeds (-1: none), and whether further starts differ."""
 
     centers: FloatArray
     seeds: IntArray
@@ -35,11 +39,21 @@ def cluster_labels(closed: Closure, n_clusters: int) -> IntArray:
         raise InfeasibleConstraintsError(
             f"labels name {len(classes)} classes, but n_clusters={n_clusters}. Raise n_clusters.",
             np.sort(closed.first_row[[int(np.flatnonzero(closed.labels == one)[0]) for one in classes]]),
+            f"labels name {len(classes)} classes.",
         )
     if len(classes) == 0 or classes[-1] < n_clusters:
         return np.arange(n_clusters)
     free = np.setdiff1d(np.arange(n_clusters + len(classes)), classes)
     return np.concatenate([classes, free[: n_clusters - len(classes)]])
+
+
+def labels_of_clusters(closed: Closure, cluster_of: npt.NDArray[Any], n_clusters: int) -> IntArray:
+    """The label of each cluster of components: that of the class in it, else one that `cluster_labels` has left."""
+    labels = np.full(n_clusters, -1, dtype=np.int64)
+    known = closed.labels >= 0
+    labels[cluster_of[known]] = closed.labels[known]
+    labels[labels < 0] = np.setdiff1d(cluster_labels(closed, n_clusters), labels)
+    return labels
 
 
 def initial_centers(
@@ -51,8 +65,13 @@ def initial_centers(
     rng: np.random.Generator,
     *,
     again: bool = False,
+    anew: bool = False,
 ) -> Start:
-    """Start k-means with what is known; `again` for further starts, which would otherwise repeat the first."""
+    """Choose the initial centres.
+
+    All starts but the first (`again`) do not use the skeleton, because a single row says little about its cluster. With
+    `anew` they do not use neighbourhoods without a class either, because they would repeat the first start.
+    """
     n_clusters = len(labels_of_clusters)
     seeds = np.full(closed.n_components, -1, dtype=np.int64)
     cluster_of_class = {label: cluster for cluster, label in enumerate(labels_of_clusters.tolist())}
@@ -66,52 +85,61 @@ def initial_centers(
             means = _component_means(problem, closed, classed)
             centers = _matched(centers, means, seeds[classed])
         return Start(centers, seeds, True)
-    unnamed = np.empty(0, dtype=np.int64) if again else np.flatnonzero((closed.sizes > 1) & (closed.labels < 0))
-    return _neighbourhoods(problem, closed, seeds, unnamed, n_clusters, "k-means++" if again else leftover, rng)
+    if again and anew:
+        return _with_leftover(problem, closed, seeds, n_clusters, "k-means++", rng)
+    seeds = _neighbourhoods(problem, closed, seeds, n_clusters)
+    if not again:
+        seeds = _skeleton(closed, seeds, n_clusters)
+    return _with_leftover(problem, closed, seeds, n_clusters, leftover, rng)
 
 
-def _neighbourhoods(
-    problem: Problem,
-    closed: Closure,
-    seeds: IntArray,
-    unnamed: IntArray,
-    n_clusters: int,
-    leftover: str,
-    rng: np.random.Generator,
-) -> Start:
-    """Basu 2004, section 3: the largest neighbourhoods, a row that differs from all of them, then the leftover.
-
-    Known classes have their clusters in `seeds` already; `unnamed` are the components that may take the others.
-    """
+def _neighbourhoods(problem: Problem, closed: Closure, seeds: IntArray, n_clusters: int) -> IntArray:
+    """Let the largest neighbourhoods seed the clusters that have no known class (Basu 2004, section 3)."""
+    unnamed = np.flatnonzero((closed.sizes > 1) & (closed.labels < 0))
     open_clusters = np.setdiff1d(np.arange(n_clusters), seeds)
     chosen = _choose(problem, closed, np.flatnonzero(seeds >= 0), unnamed, len(open_clusters))
     seeds = seeds.copy()
     seeds[chosen] = open_clusters[: len(chosen)]
-    n_chosen = len(chosen)
-    chosen = np.flatnonzero(seeds >= 0)
-    if 0 < len(chosen) < n_clusters:
-        stranger = _apart_from_all(closed, chosen)
-        if stranger is not None:
-            seeds[stranger] = open_clusters[n_chosen]
-            chosen = np.flatnonzero(seeds >= 0)
+    return seeds
+
+
+def _skeleton(closed: Closure, seeds: IntArray, n_clusters: int) -> IntArray:
+    """Let rows that are cannot-linked to all seeds and to each other seed further clusters.
+
+    Section 3 of the paper uses one such row. The questions of Explore (section 4) give one for every cluster, perhaps
+    without any must-link.
+    """
+    open_clusters = np.setdiff1d(np.arange(n_clusters), seeds)
+    chosen = _apart_from_all(closed, np.flatnonzero(seeds >= 0), len(open_clusters))
+    seeds = seeds.copy()
+    seeds[chosen] = open_clusters[: len(chosen)]
+    return seeds
+
+
+def _with_leftover(
+    problem: Problem, closed: Closure, seeds: IntArray, n_clusters: int, leftover: str, rng: np.random.Generator
+) -> Start:
+    """Put centres at the means of the seeds; clusters without seeds start as `leftover` says."""
+    seeded = np.flatnonzero(seeds >= 0)
     centers = np.empty((n_clusters, problem.X.shape[1]))
-    centers[seeds[chosen]] = _component_means(problem, closed, chosen)
-    empty = np.setdiff1d(np.arange(n_clusters), seeds[chosen])
+    centers[seeds[seeded]] = _component_means(problem, closed, seeded)
+    empty = np.setdiff1d(np.arange(n_clusters), seeds[seeded])
     if len(empty):
-        known = centers[seeds[chosen]]
+        known = centers[seeds[seeded]]
         if leftover == "mean":
             centers[empty] = _near_the_mean(problem, len(empty), rng)
         else:
             centers[empty] = plus_plus(problem, known, len(empty), rng)
-    return Start(centers, seeds, len(empty) > 0)
+    on_one_row = (closed.sizes[seeded] == 1) & (closed.labels[seeded] < 0)
+    return Start(centers, seeds, len(empty) > 0 or bool(on_one_row.any()))
 
 
 def _choose(problem: Problem, closed: Closure, taken: IntArray, others: IntArray, n_wanted: int) -> IntArray:
-    """The neighbourhoods that start a cluster each, beside those of the `taken` classes.
+    """Choose the neighbourhoods that seed clusters, in addition to the `taken` ones of known classes.
 
-    The largest, as in the paper, where they are known to be different clusters. With more neighbourhoods than clusters
-    that is rare (Basu 2004, appendix A.3): then farthest first, distances weighted by size, as the same authors do in
-    later work (`bilenko2004`).
+    If the largest neighbourhoods are all cannot-linked to each other, they are chosen, as in the paper. With more
+    neighbourhoods than clusters this is rare (Basu 2004, appendix A.3). Then they are chosen farthest first, with
+    distances weighted by size, as in later work of the same authors (`bilenko2004`).
     """
     largest = others[np.argsort(-closed.sizes[others], kind="stable")][:n_wanted]
     if len(others) <= n_wanted or _all_apart(closed, np.concatenate([taken, largest])):
@@ -134,13 +162,36 @@ def _all_apart(closed: Closure, components: IntArray) -> bool:
                for place, one in enumerate(components))  # fmt: skip
 
 
-def _apart_from_all(closed: Closure, components: IntArray) -> int | None:
-    """The first component that is kept apart from every one of these, if there is one."""
-    candidates = closed.graph.neighbours(int(components[0]))
-    for component in components[1:]:
-        candidates = np.intersect1d(candidates, closed.graph.neighbours(int(component)))
-    candidates = np.setdiff1d(candidates, components)
-    return int(candidates[0]) if len(candidates) else None
+def _apart_from_all(closed: Closure, components: IntArray, n_wanted: int) -> IntArray:
+    """Components that are cannot-linked to all given ones and to each other, most cannot-links first."""
+    n_links = _n_neighbours(closed.graph)
+    is_apart = n_links > 0
+    found: list[int] = []
+    for component in components.tolist():
+        is_apart &= _neighbours_of(closed, component)
+    while len(found) < n_wanted and is_apart.any():
+        found.append(int(np.where(is_apart, n_links, -1).argmax()))
+        is_apart &= _neighbours_of(closed, found[-1])
+    return np.array(found, dtype=np.int64)
+
+
+def _n_neighbours(graph: CliqueGraph) -> IntArray:
+    """Number of other components that each component is cannot-linked to."""
+    vertex = np.repeat(np.arange(graph.n_vertices), np.diff(graph.edge_ptr))
+    beside_cliques = vertex[~graph.share_a_clique(vertex, graph.edges)]
+    found = np.bincount(beside_cliques, minlength=graph.n_vertices)
+    n_cliques, sizes = np.diff(graph.clique_ptr), np.diff(graph.member_ptr)
+    in_one = np.flatnonzero(n_cliques == 1)
+    found[in_one] += sizes[graph.cliques[graph.clique_ptr[in_one]]] - 1
+    for one in np.flatnonzero(n_cliques > 1).tolist():
+        found[one] = len(graph.neighbours(one))
+    return found.astype(np.int64)
+
+
+def _neighbours_of(closed: Closure, component: int) -> npt.NDArray[np.bool_]:
+    found = np.zeros(closed.n_components, dtype=bool)
+    found[closed.graph.neighbours(component)] = True
+    return found
 
 
 def _component_means(problem: Problem, closed: Closure, components: IntArray) -> FloatArray:
@@ -150,7 +201,7 @@ def _component_means(problem: Problem, closed: Closure, components: IntArray) ->
     rows = np.flatnonzero(unit_of_row >= 0)
     points = Units.contract(problem, rows, unit_of_row[rows], len(components)).points
     means = np.asarray(points.toarray() if sparse.issparse(points) else points, dtype=np.float64)
-    return unit_rows(means) if problem.metric == "cosine" else means
+    return problem.as_centers(means)
 
 
 def _given_centers(problem: Problem, init: Any, n_clusters: int) -> FloatArray:
@@ -164,18 +215,17 @@ def _given_centers(problem: Problem, init: Any, n_clusters: int) -> FloatArray:
         )
     if not np.isfinite(centers).all():
         raise ParameterError("init contains NaN or infinity. Every centre must be finite.")
-    return unit_rows(centers) if problem.metric == "cosine" else centers - problem.shift
+    return problem.as_centers(centers - problem.shift)
 
 
 def _near_the_mean(problem: Problem, n_centers: int, rng: np.random.Generator) -> FloatArray:
-    weights = problem.row_weights / problem.row_weights.sum()
-    mean = np.asarray(problem.X.T @ weights, dtype=np.float64).ravel()
+    mean = problem.mean
     centers = mean + _PERTURBATION * np.sqrt(problem.variances) * rng.standard_normal((n_centers, len(mean)))
-    return unit_rows(centers) if problem.metric == "cosine" else centers
+    return problem.as_centers(centers)
 
 
 def _matched(centers: FloatArray, means: FloatArray, clusters: IntArray) -> FloatArray:
-    """The same centres, ordered so that each mean's nearest (taken one to one) stands at its cluster."""
+    """Reorder the centres so that each class gets the centre nearest to its mean, one to one."""
     taken = linear_sum_assignment(cdist(means, centers))[1]
     ordered = np.empty_like(centers)
     rest = np.setdiff1d(np.arange(len(centers)), clusters)
@@ -185,7 +235,7 @@ def _matched(centers: FloatArray, means: FloatArray, clusters: IntArray) -> Floa
 
 
 def plus_plus(problem: Problem, known: FloatArray, n_more: int, rng: np.random.Generator) -> FloatArray:
-    """Greedy k-means++: rows drawn by weighted squared distance to the centres so far, the best of a few each time."""
+    """Greedy k-means++: draw a few rows by squared distance to the centres so far, and keep the best one."""
     centers = list(known)
     weights = problem.row_weights
     nearest = np.full(problem.n_rows, np.inf)

@@ -1,4 +1,4 @@
-"""Rows that come in batches: what earlier batches left behind stands in the next one as a row per cluster."""
+"""Rows in batches: each cluster of the earlier batches takes part in the next one as one weighted row."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from clew._words import listed_rows
 from clew.constraints import Constraints
 from clew.exceptions import ConstraintError
-from clew.partitional._lloyd import FloatArray, IntArray
+from clew.partitional._geometry import FloatArray, IntArray
 
 
 def with_anchors(X: Any, weights: FloatArray, centers: Any, masses: FloatArray) -> tuple[Any, FloatArray]:
-    """Rows and weights, followed by a row at each centre that weighs what its cluster has seen."""
+    """Append a row at each centre, with the total weight of its cluster so far."""
     weights = weights if len(weights) else np.ones(X.shape[0])
     if sparse.issparse(X):
         rows = sparse.csr_matrix(sparse.vstack([X, sparse.csr_matrix(centers.astype(X.dtype))]))
@@ -23,14 +24,14 @@ def with_anchors(X: Any, weights: FloatArray, centers: Any, masses: FloatArray) 
 
 
 def know_anchors(known: Constraints, clusters: IntArray) -> Constraints:
-    """The same knowledge about the rows, and of each anchor its class; a class must be that of a cluster."""
+    """Constraints on the rows and the class of each appended row; labels must name existing clusters."""
     labels = np.full(known.n_rows, -1) if known.labels is None else known.labels
     unknown = np.setdiff1d(labels[labels >= 0], clusters)
     if len(unknown):
         row = int(np.flatnonzero(labels == unknown[0])[0])
         raise ConstraintError(
-            f"labels[{row}] is {unknown[0]}, but the clusters so far are {', '.join(map(str, clusters.tolist()))}. "
-            "Name one of them, or fit anew with all rows."
+            f"labels[{row}] is {unknown[0]}, but the clusters so far are {listed_rows(clusters.tolist())}. "
+            "Name one of them, or fit again with all rows."
         )
     n_more = len(clusters)
     return Constraints(

@@ -1,8 +1,27 @@
-"""Prices between units: what the compiled assignment reads.
+"""Prices between units, in the arrays that the compiled assignment reads.
 
-A *set* of units (a component, a cannot-group) prices every unit of it that shares a cluster, a negative price attracts.
-Sets are never expanded to pairs: those with more units than clusters keep a count per cluster, smaller ones are walked,
-so memory stays linear. A *profile* lists the sets that a unit heeds; units of one component share theirs.
+A *set* of units is a component or a cannot-group. A *profile* is a list of sets with a price for each: a unit with this
+profile pays the price once for every other unit of the set that is in its cluster. A negative price attracts. Units of
+one component share a profile. A *partner* is a single unit with a price of its own. Sets are never expanded to pairs,
+so memory stays linear: a set with more units than clusters keeps a count per cluster, and a smaller set is read unit by
+unit.
+
+An example of five rows: rows 0 and 1 are must-linked, row 2 is cannot-linked to row 1, and rows 2 and 3 are
+cannot-linked with confidence 0.5. Row 4 is free. ``priced_ties(constraints, 2.0, entailed=True)`` gives
+
+    rows            0  1  2  3          unit u is row rows[u]
+    profile_of      0  0  1  2          rows 0 and 1 are one component and share profile 0
+    members         0 1 | 2 | 3         the units of sets 0, 1 and 2: here the components ({0, 1}, {2}, {3})
+    profile 0       set 0 at -1, set 1 at +1      together with the own component, apart from row 2
+    profile 1       set 0 at +1                   row 2 is apart from rows 0 (entailed) and 1 (given)
+    profile 2       nothing
+    partners        2 - 3 at 0.5        the doubtful pair is priced on its own
+    constant        1                   one must-link, broken until its rows are together
+    penalty         2                   the unit of all these prices
+
+With labels 0 0 0 0 the must-link gains 1, both cannot-links to row 2 and the doubtful pair cost 1 + 1 + 0.5, and the
+price is 2 (1 - 1 + 2.5) = 5. The kernel stores the lists of profiles, members and partners one after the other, with
+the start of each in `profile_ptr`, `member_ptr` and `partner_ptr`.
 """
 
 from __future__ import annotations
@@ -11,11 +30,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from clew.constraints import Closure, Constraints
-from clew.constraints._arrays import dense, group_columns, links_within
+from clew.constraints._arrays import dense, distinct_pairs, group_columns, links_within
 from clew.kernels.assign import assign_tied, move_blocks, price_ties
-from clew.partitional._lloyd import FloatArray, IntArray, Labels, Problem, Units
+from clew.partitional._geometry import FloatArray, IntArray, Labels, Problem
+from clew.partitional._units import Units
 from clew.solvers.coloring import compress, running
 
 _NONE = np.empty(0, dtype=np.int64)
@@ -23,7 +44,7 @@ _NONE = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Ties:
-    """Who heeds whom, and at what price; see `clew.kernels.assign.assign_tied` for the arrays."""
+    """Which units and sets each unit pays for, and the prices; the example above has the arrays of five rows."""
 
     pinned: Labels
     profile_of: IntArray
@@ -37,7 +58,8 @@ class Ties:
     members: IntArray
     group_ptr: IntArray
     groups: IntArray
-    constant: float = 0.0  # what attraction costs when nobody is together
+    own_set: IntArray  # the set that holds the units of a profile, where a profile is one; else -1
+    constant: float = 0.0  # price of the must-links when no two rows are together
     penalty: float = 1.0  # the unit of all these prices; certain pairs are whole numbers of it, so that sums are exact
 
     @classmethod
@@ -50,9 +72,13 @@ class Ties:
         profile_of: IntArray | None = None,
         profiles: tuple[IntArray, IntArray, FloatArray] = (_NONE, _NONE, np.empty(0)),
         pairs: tuple[IntArray, FloatArray] = (np.empty((0, 2), dtype=np.int64), np.empty(0)),
+        profiles_are_sets: bool = False,
         constant: float = 0.0,
     ) -> Ties:
-        """Compress memberships (unit, set), profiles (profile, set, price) and single pairs with their prices."""
+        """Compress memberships (unit, set), profiles (profile, set, price) and single pairs with their prices.
+
+        With `profiles_are_sets`, set p holds the units of profile p and is in no other profile's own set.
+        """
         unit, group = membership
         n_sets = int(group.max(initial=-1)) + 1
         member_ptr, members = compress(group, unit, n_sets)
@@ -77,6 +103,7 @@ class Ties:
             members,
             group_ptr,
             groups,
+            np.where(profiles_are_sets, np.arange(n_profiles), -1),
             constant,
         )
 
@@ -88,33 +115,58 @@ class TiedAssignment:
         large = np.diff(ties.member_ptr) > n_clusters
         self.pinned = ties.pinned
         self._ties = ties
-        rest = (ties.member_ptr, ties.members, ties.group_ptr, ties.groups, np.where(large, np.cumsum(large) - 1, -1))
-        profiles = (ties.profile_of, ties.profile_ptr, ties.profile_set)
+        self._table_of = np.where(large, np.cumsum(large) - 1, -1)
+        rest = (ties.member_ptr, ties.members, ties.group_ptr, ties.groups, self._table_of)
+        sum_of, pulled, self._pushes = _divided(ties, large)
         partners = (ties.partner_ptr, ties.partners)
-        self._units = (*profiles, ties.profile_price, *partners, ties.partner_price, *rest)
-        scaled = (ties.profile_price * ties.penalty, ties.partner_price * ties.penalty)
-        self._arrays = (*profiles, scaled[0], *partners, scaled[1], *rest)
+        self._units, self._arrays = (
+            (ties.profile_of, *pulled[:2], pulled[2] * unit, *partners, ties.partner_price * unit, *rest, sum_of,
+             *self._pushes, unit)
+            for unit in (1.0, ties.penalty)
+        )  # fmt: skip
         self._tables = np.zeros((int(large.sum()), n_clusters), dtype=np.int64)
+        self._sums = np.zeros((int(sum_of.max(initial=-1)) + 1, n_clusters))
         self._prices = np.empty(n_clusters)
 
     def load(self, labels: Labels) -> None:
-        """Count the large sets anew for a labelling that was not made here."""
+        """Load a labelling: count the large sets, and add up their prices for each profile."""
         self._tables[:] = 0
-        ties, table_of = self._ties, self._arrays[-1]
+        self._sums[:] = 0
+        ties, table_of = self._ties, self._table_of
         group = np.repeat(np.arange(len(ties.member_ptr) - 1), np.diff(ties.member_ptr))
-        counted = (table_of[group] >= 0) & (labels[ties.members] >= 0)
-        np.add.at(self._tables, (table_of[group[counted]], labels[ties.members[counted]]), 1)
+        label = labels[ties.members]
+        counted = (table_of[group] >= 0) & (label >= 0)
+        np.add.at(self._tables, (table_of[group[counted]], label[counted]), 1)
+        if len(self._sums):
+            push_ptr, push_to, push_price = self._pushes
+            shape = (len(table_of), len(self._prices))
+            placed = label >= 0
+            counts = sparse.csr_array((np.ones(int(placed.sum())), (group[placed], label[placed])), shape=shape)
+            listeners = sparse.csr_array((push_price, push_to, push_ptr), shape=(len(table_of), len(self._sums)))
+            self._sums[:] = (listeners.T @ counts).toarray()
 
-    def sweep(self, problem: Problem, units: Units, centers: FloatArray, order: IntArray, labels: Labels) -> float:
-        """Visit all units once; return their weighted score, infinite if one found every cluster forbidden."""
+    def sweep(
+        self,
+        problem: Problem,
+        units: Units,
+        centers: FloatArray,
+        order: IntArray,
+        labels: Labels,
+        places: FloatArray | None = None,
+    ) -> float:
+        """Visit all units once; return their weighted score, infinite if a unit had no allowed cluster.
+
+        `places` is the price of a place in each cluster. Each unit pays it, as a part of its score.
+        """
         total = 0.0
         for chosen, costs in units.costs(problem, centers, order):
             total += assign_tied(
                 np.ascontiguousarray(chosen),
-                costs,
+                costs if places is None else costs + places,
                 self._ties.pinned,
                 *self._arrays,
                 self._tables,
+                self._sums,
                 labels,
                 self._prices,
             )
@@ -130,25 +182,73 @@ class TiedAssignment:
         centers: FloatArray,
         order: IntArray,
         labels: Labels,
+        places: FloatArray | None = None,
     ) -> float:
-        """Visit blocks once, each as a whole; `members` lists their units, compressed. Returns the change of score."""
+        """Visit blocks once, each as a whole; `members` lists their units, compressed. Returns the change of score.
+
+        `places` as in `sweep`: a block pays for a place for each of its units.
+        """
+        counts = np.diff(members[0])
         return sum(
             move_blocks(
                 np.ascontiguousarray(chosen),
-                costs,
+                costs if places is None else costs + counts[chosen, None] * places,
                 *members,
                 *self._arrays,
                 self._tables,
+                self._sums,
                 labels,
                 self._prices,
             )
             for chosen, costs in blocks.costs(problem, centers, order)
         )
 
+    def marginal_prices(self, labels: Labels) -> FloatArray:
+        """Price of each unit's ties in every cluster if all other units stay: an array (units, clusters)."""
+        ties, n_units, n_clusters = self._ties, len(labels), len(self._prices)
+        n_sets, n_profiles = len(self._table_of), len(ties.own_set)
+        at = sparse.csr_array((np.ones(n_units), labels, np.arange(n_units + 1)), shape=(n_units, n_clusters))
+        inside = sparse.csr_array((np.ones(len(ties.members)), ties.members, ties.member_ptr), shape=(n_sets, n_units))
+        profiles = sparse.csr_array(
+            (ties.profile_price, ties.profile_set, ties.profile_ptr), shape=(n_profiles, n_sets)
+        )
+        partners = sparse.csr_array((ties.partner_price, ties.partners, ties.partner_ptr), shape=(n_units, n_units))
+        found = (profiles @ (inside @ at)).toarray()[ties.profile_of] + (partners @ at).toarray()
+        # A unit does not pay for itself: the sets of its own profile count it where it is.
+        group = np.repeat(np.arange(n_sets), np.diff(ties.member_ptr))
+        own = np.asarray(profiles[ties.profile_of[ties.members], group]).ravel() if len(group) else np.empty(0)
+        np.subtract.at(found, (ties.members, labels[ties.members]), own)
+        return ties.penalty * found
+
     def price(self, labels: Labels) -> float:
-        """The price of what a labelling breaks."""
-        broken = self._ties.constant + price_ties(*self._units, self._tables, labels, self._prices) / 2
+        """The price of the pairs that a labelling breaks."""
+        broken = self._ties.constant + price_ties(*self._units, self._tables, self._sums, labels, self._prices) / 2
         return self._ties.penalty * max(broken, 0.0)  # confidences may leave rounding where attraction cancels
+
+
+def _divided(
+    ties: Ties, large: npt.NDArray[np.bool_]
+) -> tuple[IntArray, tuple[IntArray, IntArray, FloatArray], tuple[IntArray, IntArray, FloatArray]]:
+    """Profiles that keep a running sum, profile entries to look up at each visit, and entries that update the sums.
+
+    A large component may be cannot-linked to very many others. Looking all of them up for each of its rows would take
+    rows times components. Its profile keeps the sum of their prices instead, and every unit that moves updates it.
+    """
+    n_profiles, n_sets = len(ties.own_set), len(large)
+    profile = np.repeat(np.arange(n_profiles), np.diff(ties.profile_ptr))
+    own = ties.own_set[profile]
+    pushed = (own >= 0) & (ties.profile_set < n_profiles) & (ties.profile_set != own)
+    pushed[pushed] = large[own[pushed]]
+    keeps = np.zeros(n_profiles, dtype=bool)
+    keeps[profile[pushed]] = True
+    sum_of = np.where(keeps, np.cumsum(keeps) - 1, -1)
+    push_ptr, order = compress(ties.profile_set[pushed], np.flatnonzero(pushed), n_sets)
+    pull_ptr = np.concatenate([[0], np.cumsum(np.bincount(profile[~pushed], minlength=n_profiles))])
+    return (
+        sum_of,
+        (pull_ptr, ties.profile_set[~pushed], ties.profile_price[~pushed]),
+        (push_ptr, sum_of[profile[order]], ties.profile_price[order]),
+    )
 
 
 def component_units(problem: Problem, closed: Closure, chosen: npt.NDArray[np.bool_]) -> tuple[Units, IntArray]:
@@ -160,7 +260,7 @@ def component_units(problem: Problem, closed: Closure, chosen: npt.NDArray[np.bo
 
 
 def hard_ties(closed: Closure, unit_of_component: IntArray, pinned: Labels) -> Ties:
-    """Components that may never meet: every price is infinite."""
+    """Ties between cannot-linked components, with infinite prices."""
     graph = closed.graph
     source = np.repeat(np.arange(graph.n_vertices), np.diff(graph.edge_ptr))
     once = source < graph.edges
@@ -178,10 +278,10 @@ def hard_ties(closed: Closure, unit_of_component: IntArray, pinned: Labels) -> T
 
 
 def priced_ties(constraints: Constraints, penalty: float, *, entailed: bool) -> tuple[IntArray, Ties]:
-    """The rows that constraints name, and the prices between them.
+    """The rows in constraints, and the prices between them.
 
-    With `entailed`, certain pairs (confidence 1) act with all that follows from them; pairs that are less sure are
-    priced on their own, at `penalty` times their confidence. Without it, only what was given is priced.
+    With `entailed`, certain pairs (confidence 1) are priced together with all pairs that they entail. Less certain
+    pairs are priced on their own, at `penalty` times their confidence. Without it, only given pairs are priced.
     """
     rows, ties = _entailed_ties(constraints) if entailed else _given_ties(constraints)
     return rows, replace(ties, penalty=penalty)
@@ -226,6 +326,7 @@ def _entailed_ties(constraints: Constraints) -> tuple[IntArray, Ties]:
         profile_of=own_set,
         profiles=profiles,
         pairs=(unit_of_row[pairs], prices),
+        profiles_are_sets=True,
         constant=constant,
     )
     return rows, ties
@@ -316,7 +417,7 @@ def _lone_pairs(constraints: Constraints, closed: Closure) -> tuple[IntArray, Fl
 
 
 def _apart(closed: Closure, first: IntArray, second: IntArray) -> npt.NDArray[np.bool_]:
-    """Whether two components are kept apart, by an edge or by a clique."""
+    """Whether two components are cannot-linked, by an edge or by a clique."""
     graph, n = closed.graph, closed.n_components
     source = np.repeat(np.arange(n), np.diff(graph.edge_ptr))
     by_edge = np.isin(first * n + second, source * n + graph.edges)
@@ -325,7 +426,5 @@ def _apart(closed: Closure, first: IntArray, second: IntArray) -> npt.NDArray[np
 
 def _once(pairs: IntArray, confidence: FloatArray) -> tuple[IntArray, FloatArray]:
     """Each pair once, whatever its direction, at its highest confidence."""
-    order = np.argsort(-confidence, kind="stable")
-    ordered = np.sort(pairs[order], axis=1)
-    unique, first = np.unique(ordered, axis=0, return_index=True)
-    return unique, confidence[order][first]
+    stated = distinct_pairs(pairs, confidence)
+    return stated.pairs, confidence[stated.best]

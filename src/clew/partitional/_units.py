@@ -1,0 +1,91 @@
+"""Rows that constraints link, as the units that a policy assigns.
+
+A unit is a row, or a whole component of must-linked rows. For squared distances and for cosines, a component acts like
+one row at its mean with its total weight. So it is contracted once and moved as a block from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from clew.kernels.assign import add_rows
+from clew.partitional._geometry import BLOCK_ENTRIES, LEAST_BLOCK_ROWS, FloatArray, IntArray, Labels, Problem
+
+# Units of weight 0 cost next to nothing anywhere, but still prefer the nearest centre.
+NO_WEIGHT = 1e-200
+
+
+@dataclass(frozen=True)
+class Units:
+    """Rows, or contracted components, that a policy assigns.
+
+    `points[u]` is the (mean) row of unit u and `weights[u]` its weight; row `rows[t]` belongs to unit `unit_of[t]`.
+    Of five rows 0, 2, 4, 6, 8 on a line, let 1 and 2 be must-linked, and 3 cannot-linked to them. Row 0 and row 4 are
+    free. The units are the component {1, 2} and row 3: ``points=[[3], [6]]``, ``weights=[2, 1]``, ``rows=[1, 2, 3]``,
+    ``unit_of=[0, 0, 1]``.
+    """
+
+    points: Any
+    weights: FloatArray
+    rows: IntArray
+    unit_of: IntArray
+
+    @classmethod
+    def contract(cls, problem: Problem, rows: IntArray, unit_of: IntArray, n_units: int) -> Units:
+        """Join rows into units; `unit_of` says which row goes where."""
+        weights = problem.row_weights[rows]
+        if len(rows) == n_units and (unit_of == np.arange(n_units)).all():
+            return cls(problem.X if n_units == problem.n_rows else problem.X[rows], weights, rows, unit_of)
+        totals = np.bincount(unit_of, weights=weights, minlength=n_units).astype(np.float64)
+        counts = np.bincount(unit_of, minlength=n_units)
+        share = np.where(totals[unit_of] > 0, weights, 1) / np.where(totals > 0, totals, counts)[unit_of]
+        mixing = sparse.csr_matrix((share, (unit_of, np.arange(len(rows)))), shape=(n_units, len(rows)))
+        points = mixing.astype(problem.X.dtype) @ problem.X[rows]
+        return cls(points, totals, rows, unit_of)
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @cached_property
+    def alike(self) -> bool:
+        """Whether all weights are 1."""
+        return bool((self.weights == 1).all())
+
+    def costs(self, problem: Problem, centers: FloatArray, order: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Weighted scores of units with every centre, in blocks, in the given order."""
+        scoring = problem.scoring(centers)
+        block = max(LEAST_BLOCK_ROWS, BLOCK_ENTRIES // max(len(centers), 1))
+        for start in range(0, len(order), block):
+            chosen = order[start : start + block]
+            scores = scoring(self.points[chosen]).astype(np.float64, copy=False)
+            scores += scoring.offsets
+            if not self.alike:
+                scores *= np.maximum(self.weights[chosen, None], NO_WEIGHT)
+            yield chosen, scores
+
+    def distances(self, problem: Problem, centers: FloatArray, constants: FloatArray) -> FloatArray:
+        """Cost of a row at each unit's place with every centre, weights left out; `constants`: `Problem.left_out`."""
+        scoring = problem.scoring(centers)
+        costs = np.asarray(scoring(self.points), dtype=np.float64) + scoring.offsets + constants[:, None]
+        return np.maximum(costs, 0)
+
+    def cost(self, problem: Problem, centers: FloatArray, labels: Labels) -> float:
+        """Weighted score of a labelling."""
+        blocks = self.costs(problem, centers, np.arange(len(self)))
+        return sum(float(scores[np.arange(len(chosen)), labels[chosen]].sum()) for chosen, scores in blocks)
+
+
+def add_points(points: Any, weights: FloatArray, labels: Labels, sums: FloatArray, masses: FloatArray) -> None:
+    """Add rows, times their weights, to the sums and masses of their clusters."""
+    if not sparse.issparse(points):
+        add_rows(points, weights, labels, sums, masses)
+        return
+    mixing = sparse.csr_matrix((weights, (labels, np.arange(len(weights)))), shape=(len(masses), len(weights)))
+    sums += (mixing @ points).toarray()
+    masses += np.bincount(labels, weights=weights, minlength=len(masses))
