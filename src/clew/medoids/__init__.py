@@ -1,0 +1,5 @@
+"""Clusters around medoids: rows of the data that stand for their clusters, for any dissimilarity."""
+
+from clew.medoids._constrained_kmedoids import ConstrainedKMedoids
+
+__all__ = ["ConstrainedKMedoids"]
