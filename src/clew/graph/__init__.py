@@ -1,5 +1,6 @@
-"""Clusters that spread over a graph of neighbours."""
+"""Clustering over graphs: label propagation, and agreement with signed weights of pairs."""
 
+from clew.graph._correlation_clustering import CorrelationClustering
 from clew.graph._graph_propagation import GraphPropagation
 
-__all__ = ["GraphPropagation"]
+__all__ = ["CorrelationClustering", "GraphPropagation"]

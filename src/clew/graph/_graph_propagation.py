@@ -1,6 +1,6 @@
-"""What is known about a few rows spreads over a graph of neighbours and an ensemble of base partitions.
+"""Label propagation from constrained rows over a graph of neighbours and an ensemble of base partitions.
 
-Spreading over graphs: Zhou et al. 2004 (`zhou2004`). The blend with base partitions is clew's own.
+Label propagation on graphs: Zhou et al. 2004 (`zhou2004`). The combination with base partitions is clew's own.
 """
 
 from __future__ import annotations
@@ -11,46 +11,47 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils.validation import check_is_fitted
 
 from clew._base import Capabilities, ConstrainedClusterer
-from clew._validation import RANDOM_STATE, Allowed, check_rows, integer, number
-from clew.constraints import Closure, Constraints
-from clew.constraints._feasibility import proof_sentence, unknown_sentence
-from clew.exceptions import InfeasibleConstraintsError, WorkLimitError
-from clew.graph._landscape import Landscape, ground, survey
-from clew.graph._spreading import Sources, initial_trust, joined, learned_trust, spread
+from clew._persistence import Learned
+from clew._validation import RANDOM_STATE, Allowed, integer, number
+from clew.constraints import Closure, Constraints, require_coloring
+from clew.constraints._arrays import distinct_pairs
+from clew.graph._gaussian_process import LabelledRows, class_probabilities, concatenated, fit_weights, prior_weights
+from clew.graph._kernels import KernelSum, build_kernels, build_neighbor_graph
 from clew.partitional._seeding import cluster_labels
-from clew.solvers.coloring import WORK_LIMIT, color
+from clew.solvers.coloring import WORK_LIMIT
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# Rounds in which groups of rows find their clusters and teach the others; few change after the second.
+# Rounds in which components are assigned to clusters and become labelled rows. Few change after the second.
 _MOST_ROUNDS = 4
-# Rounds in which doubtful pairs pull at each other.
-_PULLS = 40
+# Mean-field updates for pairs with a confidence below 1.
+_MEAN_FIELD_UPDATES = 40
 
 
 class GraphPropagation(ConstrainedClusterer):
-    r"""Spread what is known about a few rows over a graph of neighbours.
+    r"""Label propagation from a few constrained rows over a graph of neighbours.
 
-    Groups of must-linked rows and rows of known classes are sources; all other rows get probabilities from how alike
-    they are to sources: connected in the graph of nearest neighbours, near, alike in their columns, or together in
-    base partitions (k-means, spectral, Ward, two mixtures). How much each of these counts is learnt from the sources
-    themselves. Clusters may have any shape; a handful of known rows per cluster is enough. Without knowledge the result
-    is the base partition that agrees best with the others.
+    Rows of known classes and components of must-linked rows are the labelled rows. All other rows get class
+    probabilities from their similarity to labelled rows. Similarity is a weighted sum of kernels: diffusion on the
+    graph of nearest neighbours, distance, the columns, and co-membership in base partitions (k-means, spectral, Ward,
+    two mixtures). The weights of the kernels are learned from the labelled rows. Clusters may have any shape, and a
+    handful of labelled rows per cluster is enough. Without constraints the result is the base partition that agrees
+    best with the others.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        At most so many clusters.
+        Upper bound on the number of clusters.
     n_neighbors : int, default=10
         Neighbours of a row in the graph.
     penalty : float, default=3.0
-        Price of a broken pair with a confidence c below 1 is ``penalty * c``, in units of log-probability.
+        A violated pair with a confidence c below 1 costs ``penalty * c``, in units of log-probability.
     work_limit : int
-        Most steps of the search for a labelling that satisfies everything; it counts work, not seconds.
+        Largest number of steps of the search for a labelling that satisfies all constraints. It counts work, not
+        seconds.
     random_state : int, Generator, RandomState or None
 
     Attributes
@@ -58,32 +59,32 @@ class GraphPropagation(ConstrainedClusterer):
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row; known classes keep their numbers.
     probabilities_ : ndarray of shape (n_samples, n_clusters)
-        How likely each row belongs to each cluster, before hard constraints decide.
+        Probability of each cluster for each row, before hard constraints are enforced.
     cluster_labels_ : ndarray of shape (n_clusters,)
-        The label that stands for each column of `probabilities_`.
+        The label of each column of `probabilities_`.
     cluster_sizes_ : ndarray of shape (n_clusters,)
-    trust_ : ndarray of shape (n_ways,)
-        Weights of the graph, of distance, of the columns, and of each base partition.
+    kernel_weights_ : ndarray of shape (n_kernels,)
+        Weights of the diffusion, Gaussian and linear kernels, and of each base partition.
     fit_rows_ : array or CSR matrix of shape (n_samples, n_features)
-        The rows that were fitted; `predict` looks up the nearest.
+        The training rows, among which `predict` looks up the nearest.
     violated_must_link_, violated_cannot_link_ : ndarray of shape (n_violated, 2)
         Only pairs with a confidence below 1 can be among them.
 
     Notes
     -----
-    Constraints: labels, groups and pairs with confidence 1 are hard, entailed ones included; pairs below are priced.
-    With sources s of class :math:`z_s`, :math:`K = \sum_w \lambda_w K_w` over the ways in which rows are alike and
-    noise :math:`\sigma^2`,
+    Constraints: labels, groups and pairs with confidence 1 are hard, entailed ones included. Pairs with a lower
+    confidence are priced. With labelled rows s of class :math:`z_s`, the weighted kernel :math:`K = \sum_w \lambda_w
+    K_w` and noise :math:`\sigma^2`,
 
     .. math:: P(z_i = c) \propto \Big[ \tfrac1C + K_{i s} (K_{s s} + \sigma^2 I)^{-1} (Y_s - \tfrac1C) \Big]_+,
 
-    where :math:`\lambda` and :math:`\sigma^2` maximise the evidence under a log-normal prior. The kernel of the graph
-    is :math:`(I - 0.99 S)^{-1}`, S the normalised graph, by its 100 leading directions (50 beyond 5,000 rows), rows
-    brought to norm 1. Base partitions are trusted beforehand as they agree with each other and foresee what is known.
-    A cluster nobody knows anything about is stood for by the prototype of a base cluster without a
-    source. Time O(n m (d + 100)) for m ≤ 600 sources, beside the neighbour search, the eigenvectors and the base
-    partitions; memory O(n (d + 100)). Beyond 20,000 rows neighbours are searched in nearby cells only, beyond 2,000
-    rows base partitions are learnt from a sample.
+    where :math:`\lambda` and :math:`\sigma^2` maximise the marginal likelihood under a log-normal prior. The diffusion
+    kernel is :math:`(I - 0.99 S)^{-1}` for the normalised graph S, from its 100 leading eigenvectors (50 beyond 5,000
+    rows), with rows scaled to norm 1. The prior weight of a base partition grows with its agreement with the other
+    partitions and with the known pairs. A cluster without labelled rows is represented by the medoid of a base cluster
+    that contains no labelled row. Time O(n m (d + 100)) for m ≤ 600 labelled rows, beside the neighbour search, the
+    eigenvectors and the base partitions; memory O(n (d + 100)). Beyond 20,000 rows the neighbour search is approximate.
+    Beyond 2,000 rows base partitions are fitted on a sample.
 
     References
     ----------
@@ -99,7 +100,13 @@ class GraphPropagation(ConstrainedClusterer):
     """
 
     _capabilities = Capabilities(
-        labels="hard", must_link="hard", cannot_link="hard", sparse=True, predicts=True, prices_doubt=True
+        labels="hard",
+        must_link="hard",
+        cannot_link="hard",
+        sparse=True,
+        any_shape=True,
+        predicts=True,
+        prices_doubt=True,
     )
     _parameters: ClassVar[dict[str, Allowed]] = {
         "n_clusters": integer(1),
@@ -110,6 +117,12 @@ class GraphPropagation(ConstrainedClusterer):
     }
 
     n_clusters: int
+    _learned_attributes: ClassVar[dict[str, Learned]] = {
+        **ConstrainedClusterer._learned_attributes,
+        "probabilities_": Learned("real", (("rows", "clusters"),), low=0),
+        "kernel_weights_": Learned("real", ((None,),), low=0),
+        "fit_rows_": Learned("real", (("rows", "columns"),), sparse=True),
+    }
 
     def __init__(
         self,
@@ -133,10 +146,10 @@ class GraphPropagation(ConstrainedClusterer):
     def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         clusters = cluster_labels(constraints.at_least(1.0).closure(), self.n_clusters)
         seed = int(rng.integers(2**31))
-        landscape = survey(ground(X, self.n_neighbors, seed), self.n_clusters, seed)
-        landscape = landscape.judged(*_known_pairs(constraints))
-        found = graph_propagation(landscape, constraints, clusters, penalty=self.penalty, work_limit=self.work_limit)
-        self.probabilities_, self.trust_ = found.probabilities, found.trust
+        kernels = build_kernels(build_neighbor_graph(X, self.n_neighbors, seed), self.n_clusters, seed)
+        kernels = kernels.with_pair_evidence(*_known_pairs(constraints))
+        found = graph_propagation(kernels, constraints, clusters, penalty=self.penalty, work_limit=self.work_limit)
+        self.probabilities_, self.kernel_weights_ = found.probabilities, found.kernel_weights
         self.cluster_labels_ = clusters
         self.cluster_sizes_ = np.bincount(found.labels, minlength=self.n_clusters)
         self.fit_rows_ = X
@@ -149,62 +162,61 @@ class GraphPropagation(ConstrainedClusterer):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         """
-        check_is_fitted(self)
-        rows = check_rows(self, X, reset=False, accept_sparse=True)
+        rows = self._check_new_rows(X)
         nearest = NearestNeighbors(n_neighbors=1).fit(self.fit_rows_).kneighbors(rows, return_distance=False)
         return self.labels_[nearest[:, 0]]
 
 
-class Spread(NamedTuple):
-    """What `graph_propagation` finds: clusters by number, probabilities, and weights of the ways of being alike."""
+class PropagatedLabels(NamedTuple):
+    """Result of `graph_propagation`: cluster positions, class probabilities and kernel weights."""
 
     labels: IntArray
     probabilities: FloatArray
-    trust: FloatArray
+    kernel_weights: FloatArray
 
 
 def graph_propagation(
-    landscape: Landscape, constraints: Constraints, clusters: IntArray, *, penalty: float, work_limit: int = WORK_LIMIT
-) -> Spread:
-    """Spread from what is known, round by round: groups without a cluster find one and become sources themselves."""
+    kernels: KernelSum, constraints: Constraints, clusters: IntArray, *, penalty: float, work_limit: int = WORK_LIMIT
+) -> PropagatedLabels:
+    """Alternate between class probabilities and the clusters of components, which then become labelled rows."""
     certain = constraints.at_least(1.0)
     closed = certain.closure()
-    known = anchors(closed, clusters)
+    known = component_clusters(closed, clusters)
     blocks = np.flatnonzero((closed.sizes > 1) | closed.tied | (known >= 0))
-    pull = doubtful_pull(constraints, closed, penalty)
-    trust = initial_trust(landscape)
-    if not len(blocks) and pull is None:
-        labels = landscape.partitions[trust.partition]
-        return Spread(labels, np.eye(len(clusters))[labels], trust.weights)
-    given = _members(closed, known)
+    potentials = soft_pair_potentials(constraints, closed, penalty)
+    weights = prior_weights(kernels)
+    if not len(blocks) and potentials is None:
+        labels = kernels.partitions[weights.partition]
+        return PropagatedLabels(labels, np.eye(len(clusters))[labels], weights.values)
+    given = _labelled_rows(closed, known)
     if (known >= 0).any():
-        trust = learned_trust(landscape, given)
-    waiting = unseen(landscape, given, trust.partition, len(clusters))
+        weights = fit_weights(kernels, given)
+    medoids = unlabelled_medoids(kernels, given, weights.partition, len(clusters))
     fixed = known[blocks].astype(np.int32)
     placed = known
     for _ in range(_MOST_ROUNDS):
-        members = _members(closed, placed)
-        trust = learned_trust(landscape, members)
-        chances = spread(landscape, joined(members, waiting), trust, len(clusters))
-        if pull is not None:
-            chances = pulled(chances, *pull)
-        found = assigned(certain, closed, blocks, fixed, chances, work_limit)
+        members = _labelled_rows(closed, placed)
+        weights = fit_weights(kernels, members)
+        probabilities = class_probabilities(kernels, concatenated(members, medoids), weights, len(clusters))
+        if potentials is not None:
+            probabilities = mean_field(probabilities, *potentials)
+        found = hard_assignment(certain, closed, blocks, fixed, probabilities, work_limit)
         before, placed = placed, known.copy()
         groups = closed.sizes[blocks] > 1
         placed[blocks[groups]] = found[groups]
         if (before == placed).all():
             break
-    labels = chances.argmax(axis=1)
+    labels = probabilities.argmax(axis=1)
     of_component = np.full(closed.n_components, -1)
     of_component[blocks] = found
     decided = of_component[closed.component_of]
-    return Spread(np.where(decided >= 0, decided, labels), chances, trust.weights)
+    return PropagatedLabels(np.where(decided >= 0, decided, labels), probabilities, weights.values)
 
 
 def _known_pairs(constraints: Constraints) -> tuple[IntArray, npt.NDArray[np.bool_], FloatArray]:
-    """Pairs, which of them are together, and with what confidence: as few as say all, so that repeats do not count.
+    """A minimal set of pairs that entails all given ones: the pairs, whether they are together, and confidences.
 
-    Certain ones tie the rows of a component to its first, and hold the first rows of two components apart.
+    A certain component is a star around its first row. A certain cannot-link joins the first rows of two components.
     """
     closed = constraints.at_least(1.0).closure()
     first = closed.first_row[closed.component_of]
@@ -220,11 +232,11 @@ def _known_pairs(constraints: Constraints) -> tuple[IntArray, npt.NDArray[np.boo
     )
 
 
-def anchors(closed: Closure, clusters: IntArray) -> IntArray:
-    """The cluster of components that define one, -1 for the others: known classes, then those that differ from all.
+def component_clusters(closed: Closure, clusters: IntArray) -> IntArray:
+    """The cluster of each component that seeds one, -1 for the others.
 
-    The largest component comes first; as long as there are clusters left, the largest that is known to differ from all
-    that were chosen is next.
+    Components of known classes seed the clusters of these classes. While clusters are left, the largest component that
+    is cannot-linked to all seeding components seeds the next cluster.
     """
     found = np.full(closed.n_components, -1)
     named = np.flatnonzero(closed.labels >= 0)
@@ -242,50 +254,48 @@ def anchors(closed: Closure, clusters: IntArray) -> IntArray:
     return found
 
 
-def _members(closed: Closure, cluster_of: IntArray) -> Sources:
+def _labelled_rows(closed: Closure, cluster_of: IntArray) -> LabelledRows:
     classes = cluster_of[closed.component_of]
     rows = np.flatnonzero(classes >= 0)
-    return Sources(rows, classes[rows], np.ones(len(rows)))
+    return LabelledRows(rows, classes[rows], np.ones(len(rows)))
 
 
-def unseen(landscape: Landscape, given: Sources, partition: int, n_clusters: int) -> Sources:
-    """Prototypes of base clusters in which nothing is known, largest first, for the classes that have no source."""
-    labels = landscape.partitions[partition]
+def unlabelled_medoids(kernels: KernelSum, given: LabelledRows, partition: int, n_clusters: int) -> LabelledRows:
+    """Medoids of base clusters without labelled rows, largest first, as labels of the classes without labelled rows."""
+    labels = kernels.partitions[partition]
     sizes = np.bincount(labels)
     sizes[labels[given.rows]] = 0
     left = np.setdiff1d(np.arange(n_clusters), given.classes)
     chosen = np.argsort(-sizes, kind="stable")[: len(left)]
     chosen = chosen[sizes[chosen] > 0]
-    return Sources(landscape.prototypes(partition)[chosen], left[: len(chosen)], np.ones(len(chosen)))
+    return LabelledRows(kernels.prototypes(partition)[chosen], left[: len(chosen)], np.ones(len(chosen)))
 
 
 def _doubtful_pairs(constraints: Constraints, closed: Closure) -> tuple[IntArray, npt.NDArray[np.bool_], FloatArray]:
-    """Pairs that are not certain and not decided by what is: each once, whether together, at its highest confidence."""
+    """Each pair below confidence 1 that certain knowledge leaves open: once, whether together, highest confidence."""
     found, sure = [], []
     for pairs, confidence in (
         (constraints.must_link, constraints.must_link_confidence),
         (constraints.cannot_link, constraints.cannot_link_confidence),
     ):
         doubtful = confidence < 1
-        ends = np.sort(pairs[doubtful], axis=1)
-        order = np.lexsort((-confidence[doubtful], ends[:, 1], ends[:, 0]))  # the surest of repeated pairs comes first
-        ends, first = np.unique(ends[order], axis=0, return_index=True)
-        undecided = ~_decided(closed, *closed.component_of[ends].T)
-        found.append(ends[undecided])
-        sure.append(confidence[doubtful][order][first][undecided])
+        stated = distinct_pairs(pairs[doubtful], confidence[doubtful])
+        undecided = ~_decided(closed, *closed.component_of[stated.pairs].T)
+        found.append(stated.pairs[undecided])
+        sure.append(confidence[doubtful][stated.best[undecided]])
     return np.concatenate(found), np.repeat([True, False], [len(some) for some in found]), np.concatenate(sure)
 
 
-def doubtful_pull(constraints: Constraints, closed: Closure, penalty: float) -> tuple[IntArray, Any] | None:
-    """Rows of pairs that are not certain, and the price of each pair: positive together, negative apart."""
+def soft_pair_potentials(constraints: Constraints, closed: Closure, penalty: float) -> tuple[IntArray, Any] | None:
+    """Rows of pairs below confidence 1, and a matrix of pair potentials: positive for must-links, else negative."""
     ends, together, confidence = _doubtful_pairs(constraints, closed)
     if not len(ends):
         return None
     prices = np.where(together, penalty, -penalty) * confidence
     rows, places = np.unique(ends, return_inverse=True)
     one, two = places.reshape(-1, 2).T
-    pull = sparse.csr_array((prices, (one, two)), shape=(len(rows), len(rows)))
-    return rows, pull + pull.T
+    potentials = sparse.csr_array((prices, (one, two)), shape=(len(rows), len(rows)))
+    return rows, potentials + potentials.T
 
 
 def _decided(closed: Closure, one: IntArray, two: IntArray) -> npt.NDArray[np.bool_]:
@@ -295,53 +305,48 @@ def _decided(closed: Closure, one: IntArray, two: IntArray) -> npt.NDArray[np.bo
     return (one == two) | np.isin(one * n + two, edges) | graph.share_a_clique(one, two)
 
 
-def pulled(chances: FloatArray, rows: IntArray, pull: Any) -> FloatArray:
-    """Probabilities after pairs have pulled at each other: a mean field, started from the probabilities.
+def mean_field(probabilities: FloatArray, rows: IntArray, potentials: Any) -> FloatArray:
+    """Mean-field probabilities of a Markov random field with pair potentials, started from the unary probabilities.
 
-    A random half of the rows moves at a time: two rows that moved at once would swap places for ever.
+    A random half of the rows is updated at a time, because simultaneous updates of a pair can oscillate.
     """
-    alone = np.log(chances[rows])
-    now = chances[rows]
+    unary = np.log(probabilities[rows])
+    now = probabilities[rows]
     halves = np.random.default_rng(0)
-    for _ in range(_PULLS):
+    for _ in range(_MEAN_FIELD_UPDATES):
         moving = halves.random(len(rows)) < 0.5
-        scores = (alone + pull @ now)[moving]
+        scores = (unary + potentials @ now)[moving]
         scores -= scores.max(axis=1, keepdims=True)
         now[moving] = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    out = chances.copy()
+    out = probabilities.copy()
     out[rows] = now
     return out
 
 
-def assigned(
+def hard_assignment(
     constraints: Constraints,
     closed: Closure,
     blocks: IntArray,
     fixed: npt.NDArray[np.int32],
-    chances: FloatArray,
+    probabilities: FloatArray,
     work_limit: int,
 ) -> IntArray:
-    """The likeliest cluster of each block; where that breaks a cannot-link, a labelling that breaks none."""
-    n_clusters = chances.shape[1]
+    """The most probable cluster of each component; if this violates a cannot-link, a labelling that violates none."""
+    n_clusters = probabilities.shape[1]
     place = np.full(closed.n_components, -1)
     place[blocks] = np.arange(len(blocks))
     of_row = place[closed.component_of]
     rows = np.flatnonzero(of_row >= 0)
-    member = sparse.csr_array((np.ones(len(rows)), (of_row[rows], rows)), shape=(len(blocks), len(chances)))
-    scores = np.asarray(member @ np.log(np.maximum(chances, np.finfo(np.float64).tiny)))
+    member = sparse.csr_array((np.ones(len(rows)), (of_row[rows], rows)), shape=(len(blocks), len(probabilities)))
+    scores = np.asarray(member @ np.log(np.maximum(probabilities, np.finfo(np.float64).tiny)))
     best = np.where(fixed >= 0, fixed, scores.argmax(axis=1))
-    graph = closed.graph.part(blocks)
-    if not _clashes(graph, best):
+    if not _clashes(closed.graph.part(blocks), best):
         return best
     wishes = np.argsort(-scores, axis=1, kind="stable").astype(np.int32)
-    found = color(graph, n_clusters, fixed=fixed, preference=wishes, work_limit=work_limit)
-    if found.colors is not None:
-        return found.colors.astype(np.int64)
-    if found.proof is None:
-        raise WorkLimitError(unknown_sentence(n_clusters, work_limit))
-    found = found._replace(proof=blocks[found.proof])
-    message = proof_sentence(constraints, closed, found, n_clusters)
-    raise InfeasibleConstraintsError(message, np.sort(closed.first_row[found.proof]))
+    found = require_coloring(
+        constraints, closed, blocks, n_clusters, fixed=fixed, preference=wishes, work_limit=work_limit
+    )
+    return found.astype(np.int64)
 
 
 def _clashes(graph: Any, labels: IntArray) -> bool:

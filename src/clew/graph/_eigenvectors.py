@@ -1,7 +1,8 @@
-"""The slowest directions of a graph: its leading eigenvectors, found in blocks.
+"""The leading eigenvectors of a normalised graph, found in blocks.
 
 Chebyshev-filtered subspace iteration (Zhou et al. 2006, `zhou2006`): unlike a Lanczos run that starts from one vector,
-a block finds all directions of a graph in several pieces, where the largest eigenvalue is repeated.
+a block finds all leading eigenvectors of a graph with several connected components, whose largest eigenvalue is
+repeated.
 """
 
 from __future__ import annotations
@@ -15,30 +16,30 @@ from scipy.linalg import qr
 
 FloatArray = npt.NDArray[np.float64]
 
-# Up to this many rows, all directions are computed at once.
+# Up to this many rows, a dense solver computes all eigenvectors.
 _DENSE_ROWS = 1_000
-# Directions beside those wanted, which take in what is close to them.
+# Extra eigenvectors in the block, which speed up the convergence of the wanted ones.
 _SPARE = 10
-# Degrees of the filters, one after the other, and the first guess of the eigenvalue above which all are wanted.
+# Degrees of the successive filters, and the first guess of the smallest wanted eigenvalue.
 _DEGREES, _FIRST_CUT = (16, 16), 0.5
 
 
-def leading_directions(graph: sparse.csr_array, n_directions: int) -> tuple[FloatArray, FloatArray]:
-    """Largest eigenvalues of a normalised graph, largest first, and their vectors; all of a graph with fewer rows."""
+def leading_eigenvectors(graph: sparse.csr_array, n_vectors: int) -> tuple[FloatArray, FloatArray]:
+    """The largest eigenvalues, in descending order, and their eigenvectors; all of them for a small graph."""
     n_rows = graph.shape[0]
-    if n_rows <= max(_DENSE_ROWS, 2 * (n_directions + _SPARE)):
+    if n_rows <= max(_DENSE_ROWS, 2 * (n_vectors + _SPARE)):
         values, vectors = np.linalg.eigh(graph.toarray())
     else:
-        values, vectors = filtered_directions(graph, n_directions + _SPARE)
-    values, vectors = values[::-1][:n_directions], vectors[:, ::-1][:, :n_directions]
-    # The sign of a vector is the solver's whim.
+        values, vectors = filtered_eigenvectors(graph, n_vectors + _SPARE)
+    values, vectors = values[::-1][:n_vectors], vectors[:, ::-1][:, :n_vectors]
+    # Solvers leave the sign of an eigenvector open; make it repeatable.
     return np.minimum(values, 1.0), vectors * np.where(vectors.sum(axis=0) < 0, -1, 1)
 
 
-def filtered_directions(graph: sparse.csr_array, n_directions: int) -> tuple[FloatArray, FloatArray]:
-    """Leading eigenvalues, smallest first, and vectors; in single precision, which is more than a few filters reach."""
+def filtered_eigenvectors(graph: sparse.csr_array, n_vectors: int) -> tuple[FloatArray, FloatArray]:
+    """Leading eigenvalues, in ascending order, and eigenvectors, by filtered subspace iteration in float32."""
     single = graph.astype(np.float32)
-    block = np.random.default_rng(0).standard_normal((graph.shape[0], n_directions), dtype=np.float32)
+    block = np.random.default_rng(0).standard_normal((graph.shape[0], n_vectors), dtype=np.float32)
     cut = _FIRST_CUT
     for degree in _DEGREES:
         block = qr(_filtered(single, block, degree, cut), mode="economic", overwrite_a=True, check_finite=False)[0]
@@ -48,7 +49,7 @@ def filtered_directions(graph: sparse.csr_array, n_directions: int) -> tuple[Flo
 
 
 def _filtered(graph: Any, block: npt.NDArray[np.float32], degree: int, cut: float) -> npt.NDArray[np.float32]:
-    """A Chebyshev polynomial of the graph that is small on eigenvalues from -1 to the cut, and 1 at eigenvalue 1."""
+    """Apply a Chebyshev polynomial that is small on eigenvalues in [-1, cut] and equals 1 at eigenvalue 1."""
     center, half = np.float32((cut - 1) / 2), np.float32((cut + 1) / 2)
     ratio = first = half / (1 - center)
     before, now = block, (graph @ block - center * block) * (ratio / half)

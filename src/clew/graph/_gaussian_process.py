@@ -1,0 +1,158 @@
+"""Class probabilities of all rows from a few labelled rows, by Gaussian-process regression on class indicators.
+
+The covariance is a weighted sum of kernels. The weights maximise the marginal likelihood (Rasmussen and Williams 2006,
+`rasmussen2006`, Eq. 2.25 and 2.30).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.optimize import minimize
+
+from clew.graph._kernels import KernelSum
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+# Prior noise variance of a label, in units of the kernel's diagonal.
+NOISE = 0.1
+# Standard deviations of the log-normal priors on the kernel weights and on the noise.
+_WEIGHT_SPREAD, _NOISE_SPREAD = 0.7, 1.0
+# With fewer labelled rows the prior weights are kept. A sample of at most the second number fits the weights.
+_LEAST_EVIDENCE, _MOST_EVIDENCE = 4, 200
+_ITERATIONS = 15
+# At most this many labelled rows enter the regression, whose time is cubic in their number.
+_MOST_LABELLED = 600
+# Lower bound on a class probability, divided by the number of classes.
+_FLOOR = 0.01
+# Added to the diagonal so that the Cholesky factorisation exists.
+_JITTER = 1e-6
+
+
+class LabelledRows(NamedTuple):
+    """Rows with a class, and the noise of each label.
+
+    Three rows, the last of them with a doubtful class: ``rows=[4, 7, 9]``, ``classes=[0, 0, 1]``, ``noise=[1, 1, 5]``.
+    """
+
+    rows: IntArray
+    classes: IntArray
+    noise: FloatArray  # factors on the noise variance; 1 for an ordinary label
+
+    def subsample(self, most: int) -> LabelledRows:
+        """At most `most` of the rows, spread evenly over the classes."""
+        if len(self.rows) <= most:
+            return self
+        order = np.lexsort((np.arange(len(self.rows)), self.classes))
+        kept = np.sort(order[np.linspace(0, len(order) - 1, most).astype(np.int64)])
+        return LabelledRows(self.rows[kept], self.classes[kept], self.noise[kept])
+
+
+def concatenated(first: LabelledRows, second: LabelledRows) -> LabelledRows:
+    """The labelled rows of both."""
+    return LabelledRows(*(np.concatenate(both) for both in zip(first, second, strict=True)))
+
+
+class KernelWeights(NamedTuple):
+    """Weights of the kernels of a `KernelSum`, and the noise variance of labels."""
+
+    values: FloatArray
+    noise: float
+
+    @property
+    def partition(self) -> int:
+        """The base partition with the largest weight."""
+        return int(self.values[3:].argmax())
+
+
+def prior_weights(kernels: KernelSum) -> KernelWeights:
+    """The weights before any row is labelled."""
+    return KernelWeights(kernels.prior, NOISE)
+
+
+def fit_weights(kernels: KernelSum, labelled: LabelledRows) -> KernelWeights:
+    """The weights that maximise the marginal likelihood of the labels times a log-normal prior.
+
+    The common scale of all weights is profiled out.
+    """
+    labelled = labelled.subsample(_MOST_EVIDENCE)
+    classes, codes = np.unique(labelled.classes, return_inverse=True)
+    if len(labelled.rows) < _LEAST_EVIDENCE or len(classes) < 2:
+        return prior_weights(kernels)
+    matrices = np.concatenate([kernels.each(labelled.rows), np.diag(labelled.noise)[None]])
+    targets = np.eye(len(classes))[codes] - 1 / len(classes)
+    start = np.log(np.append(kernels.prior, NOISE))
+    spread = np.append(np.full(len(start) - 1, _WEIGHT_SPREAD), _NOISE_SPREAD)
+    found = minimize(
+        _negative_log_evidence,
+        np.zeros_like(start),
+        args=(matrices, targets, start, spread),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(-6.0, 6.0)] * len(start),
+        options={"maxiter": _ITERATIONS},
+    )
+    chosen = np.exp(start + spread * found.x)
+    return KernelWeights(chosen[:-1], float(chosen[-1]))
+
+
+def _negative_log_evidence(
+    offsets: FloatArray, matrices: FloatArray, targets: FloatArray, start: FloatArray, spread: FloatArray
+) -> tuple[float, FloatArray]:
+    """Minus the log of marginal likelihood times prior, and its gradient; offsets are in units of `spread`."""
+    weights = np.exp(start + spread * offsets)
+    n_rows, n_classes = targets.shape
+    covariance = np.tensordot(weights, matrices, 1) + _JITTER * np.eye(n_rows)
+    try:
+        factor = cho_factor(covariance, lower=True)
+    except LinAlgError:  # weights of very different size
+        return np.inf, np.zeros_like(offsets)
+    inverse = cho_solve(factor, np.eye(n_rows))
+    dual = inverse @ targets
+    scale = max(float((targets * dual).sum()) / (n_rows * n_classes), np.finfo(np.float64).tiny)
+    value = 0.5 * n_rows * n_classes * np.log(scale) + n_classes * np.log(np.diag(factor[0])).sum()
+    slope = 0.5 * (n_classes * inverse - dual @ dual.T / scale)
+    gradient = np.einsum("wij,ij->w", matrices, slope) * weights * spread
+    return float(value + 0.5 * offsets @ offsets), gradient + offsets
+
+
+def class_probabilities(
+    kernels: KernelSum, labelled: LabelledRows, weights: KernelWeights, n_classes: int
+) -> FloatArray:
+    """Probabilities of all rows for classes 0 to `n_classes` - 1; classes without labelled rows get the lower bound."""
+    labelled = labelled.subsample(_MOST_LABELLED)
+    covariance = _covariance(kernels.gram(weights.values, labelled.rows), labelled.noise, weights.noise)
+    dual = cho_solve(cho_factor(covariance, lower=True), _targets(labelled, n_classes))
+    return _probabilities(kernels.product(weights.values, labelled.rows, dual), labelled)
+
+
+def leave_one_out(gram: FloatArray, labelled: LabelledRows, noise: float, n_classes: int) -> FloatArray:
+    """Probabilities of each labelled row from all the others, given their kernel matrix (`rasmussen2006`, Eq. 5.12)."""
+    targets = _targets(labelled, n_classes)
+    inverse = np.linalg.inv(_covariance(gram, labelled.noise, noise))
+    return _probabilities(targets - (inverse @ targets) / np.diag(inverse)[:, None], labelled)
+
+
+def _targets(labelled: LabelledRows, n_classes: int) -> FloatArray:
+    """Class indicators, centred over the classes that have labelled rows."""
+    targets = np.full((len(labelled.rows), n_classes), -1 / len(np.unique(labelled.classes)))
+    targets[np.arange(len(labelled.rows)), labelled.classes] += 1
+    return targets
+
+
+def _covariance(gram: FloatArray, noise_factors: FloatArray, noise: float) -> FloatArray:
+    return gram + np.diag(noise * noise_factors + _JITTER)
+
+
+def _probabilities(deviations: FloatArray, labelled: LabelledRows) -> FloatArray:
+    present = np.unique(labelled.classes)
+    probabilities = deviations + 1 / len(present)
+    n_classes = probabilities.shape[1]
+    probabilities[:, np.setdiff1d(np.arange(n_classes), present)] = 0.0
+    np.maximum(probabilities, _FLOOR / n_classes, out=probabilities)
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    return probabilities

@@ -1,0 +1,275 @@
+"""A weighted sum of kernels between rows, built before any constraint is known.
+
+The kernels are a diffusion kernel on the graph of nearest neighbours (Kondor and Lafferty 2002, `kondor2002`; Zhou et
+al. 2004, `zhou2004`), a Gaussian kernel, a linear kernel, and one co-membership kernel for each partition of an
+ensemble of base clusterings.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.cluster.hierarchy import ClusterWarning
+from scipy.special import betaln
+from sklearn.cluster import AgglomerativeClustering
+from sklearn.decomposition import TruncatedSVD
+from sklearn.mixture import GaussianMixture
+
+from clew._base import quietly
+from clew.evaluation import adjusted_rand_score
+from clew.graph._eigenvectors import leading_eigenvectors
+from clew.graph._neighbours import neighbour_graph
+from clew.partitional import SeededKMeans
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+# The factor alpha of the diffusion kernel (I - alpha S)^-1. Near 1, labels spread through whole regions.
+_ALPHA = 0.99
+# Eigenvectors kept for the diffusion kernel. The Gaussian kernel covers finer detail.
+_N_EIGENVECTORS = 100
+# Beyond this many rows, where eigenvectors take most of the time, half of them are kept.
+_MANY_ROWS = 5_000
+# Base clusterings of larger data are fitted on a sample of this size and predict the other rows.
+_SAMPLE = 2_000
+# Wide sparse data is reduced to this many columns.
+_SPARSE_COLUMNS = 100
+# The number of clusters is guessed as the number of eigenvalues above the first value, and at most the second.
+_LARGE_EIGENVALUE, _MOST_GUESSED = 0.95, 12
+# An eigengap is clear if the next 1 - eigenvalue is this many times larger. The second value regularises the ratio.
+_CLEAR_GAP, _GAP_RIDGE = 4.0, 0.01
+# Variance that the mixtures add to every column, in units of the mean variance.
+_RIDGE = 1e-3
+# Iterations of the mixtures. A rough fit is good enough for a base clustering.
+_MIXTURE_ITERATIONS = 20
+# Number of kernel entries that are computed at a time.
+_BLOCK = 1_000_000
+# Prior weights of the diffusion, Gaussian and linear kernels, and of all partitions together.
+_PRIOR = (0.4, 0.15, 0.2, 1.0)
+# Weight of pairs as evidence about partitions. It is below 1 because pairs are not independent.
+_PAIR_EVIDENCE = 0.5
+# Lower bound on the log-ratio of the evidence of two base partitions, so that every prior has a logarithm.
+_LEAST_LOG_RATIO = -300.0
+# A partition whose mean ARI with the other partitions is r gets a prior weight proportional to exp(_AGREEMENT r).
+_AGREEMENT = 2.0
+# Bandwidth of the Gaussian kernel, in units of the median squared distance.
+_BANDWIDTH = 0.5
+
+
+@dataclass(frozen=True)
+class KernelSum:
+    """Kernels between the rows of a data set, with prior weights; see `build_kernels`.
+
+    With three partitions there are six kernels, in this order: diffusion, Gaussian, linear, and the co-membership of
+    each partition (1 for two rows of one cluster, else 0). None of them is stored as a matrix.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n_rows, n_columns)
+        The data, centred, with a mean squared norm of 1.
+    bandwidth : float
+        Squared distance at which the Gaussian kernel is 1/e.
+    diffusion : ndarray of shape (n_rows, n_vectors)
+        Features of the diffusion kernel: its entries are products of these rows, which have norm 1.
+    walk : sparse matrix of shape (n_rows, n_rows)
+        Transition matrix of the random walk on the graph of neighbours.
+    partitions : ndarray of shape (n_partitions, n_rows)
+    prior : ndarray of shape (3 + n_partitions,)
+        Prior weight of each kernel.
+    """
+
+    columns: FloatArray
+    bandwidth: float
+    diffusion: FloatArray
+    walk: sparse.csr_array
+    partitions: IntArray
+    prior: FloatArray
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.columns)
+
+    def each(self, rows: IntArray) -> FloatArray:
+        """The matrix of every kernel between some rows, of shape (n_kernels, n_rows, n_rows)."""
+        matrices = [self.diffusion[rows] @ self.diffusion[rows].T, self._gaussian(self.columns[rows], rows)]
+        matrices.append(self.columns[rows] @ self.columns[rows].T)
+        matrices += [(one[rows][:, None] == one[rows]).astype(np.float64) for one in self.partitions]
+        return np.array(matrices)
+
+    def gram(self, weights: FloatArray, rows: IntArray) -> FloatArray:
+        """The matrix of the weighted sum of all kernels between some rows."""
+        return np.tensordot(weights, self.each(rows), 1)
+
+    def product(self, weights: FloatArray, rows: IntArray, amounts: FloatArray) -> FloatArray:
+        """Multiply the weighted kernel between all rows and some rows by `amounts`; shape (n_rows, n_amounts).
+
+        All kernels but the Gaussian have few features, so that their matrices are never formed.
+        """
+        found = self.diffusion @ (weights[0] * (self.diffusion[rows].T @ amounts))
+        found += self.columns @ (weights[2] * (self.columns[rows].T @ amounts))
+        for weight, one in zip(weights[3:], self.partitions, strict=True):
+            total = np.zeros((int(one.max()) + 1, amounts.shape[1]))
+            np.add.at(total, one[rows], weight * amounts)
+            found += total[one]
+        step = max(_BLOCK // max(len(rows), 1), 1)
+        for begin in range(0, self.n_rows, step):
+            block = slice(begin, begin + step)
+            found[block] += self._gaussian(self.columns[block], rows) @ (weights[1] * amounts)
+        return found
+
+    def _gaussian(self, block: FloatArray, rows: IntArray) -> FloatArray:
+        points = self.columns[rows]
+        squares = np.einsum("ij,ij->i", block, block)[:, None] + np.einsum("ij,ij->i", points, points)
+        return np.exp(np.minimum(2 * (block @ points.T) - squares, 0) / self.bandwidth)
+
+    def with_pair_evidence(self, pairs: IntArray, together: npt.NDArray[np.bool_], confidence: FloatArray) -> KernelSum:
+        """Weigh the base partitions by how well they predict known pairs.
+
+        A partition predicts "together" and "apart". Each prediction is right with an unknown frequency under a beta
+        prior that favours high values, and the partition's weight is multiplied by the evidence, tempered because
+        pairs are not independent. A pair with confidence 1/2 counts nothing. Use it for randomly chosen pairs: pairs
+        that a strategy asked about are the hard ones, and say little about the rest.
+        """
+        weight = np.maximum(2 * confidence - 1, 0)
+        evidence = np.zeros(len(self.partitions))
+        for place, one in enumerate(self.partitions):
+            same = one[pairs[:, 0]] == one[pairs[:, 1]]
+            for said in (same, ~same):
+                right = weight[said & (same == together)].sum()
+                evidence[place] += betaln(right + 2, weight[said].sum() - right + 1)
+        ratios = np.maximum(_PAIR_EVIDENCE * (evidence - evidence.max()), _LEAST_LOG_RATIO)
+        weights = self.prior[3:] * np.exp(ratios)
+        weights *= self.prior[3:].sum() / weights.sum()
+        return replace(self, prior=np.concatenate([self.prior[:3], weights]))
+
+    def prototypes(self, partition: int) -> IntArray:
+        """The row nearest to the mean of each cluster of a partition."""
+        labels = self.partitions[partition]
+        n_clusters = int(labels.max()) + 1
+        sizes = np.bincount(labels, minlength=n_clusters)
+        members = sparse.csr_array(
+            (1 / sizes[labels], (labels, np.arange(self.n_rows))), shape=(n_clusters, self.n_rows)
+        )
+        away = self.columns - (members @ self.columns)[labels]
+        order = np.lexsort((np.einsum("ij,ij->i", away, away), labels))
+        return order[np.searchsorted(labels[order], np.arange(n_clusters))]
+
+
+@dataclass(frozen=True)
+class NeighborGraph:
+    """The graph of nearest neighbours with its spectrum; it does not depend on the number of clusters.
+
+    Attributes
+    ----------
+    columns, bandwidth, diffusion, walk
+        As in `KernelSum`.
+    eigenvalues : ndarray of shape (n_vectors,)
+        Largest eigenvalues of the normalised graph, in descending order.
+    eigenvectors : ndarray of shape (n_rows, n_vectors)
+    """
+
+    columns: FloatArray
+    bandwidth: float
+    diffusion: FloatArray
+    walk: sparse.csr_array
+    eigenvalues: FloatArray
+    eigenvectors: FloatArray
+
+
+def build_neighbor_graph(X: Any, n_neighbors: int, seed: int) -> NeighborGraph:
+    """Search the neighbours and compute the eigenvectors; this takes most of the time before a first question."""
+    columns = standard(X)
+    graph = neighbour_graph(columns, n_neighbors)
+    degree = np.asarray(graph.sum(axis=1)).ravel()
+    walk = sparse.csr_array(sparse.diags_array(1 / np.where(degree > 0, degree, 1)) @ graph)
+    half = sparse.diags_array(1 / np.sqrt(np.where(degree > 0, degree, 1)))
+    n_vectors = _N_EIGENVECTORS if len(columns) <= _MANY_ROWS else _N_EIGENVECTORS // 2
+    eigenvalues, eigenvectors = leading_eigenvectors(sparse.csr_array(half @ graph @ half), n_vectors)
+    diffusion = unit_rows(eigenvectors / np.sqrt(1 - _ALPHA * eigenvalues))
+    return NeighborGraph(columns, _bandwidth(columns, seed), diffusion, walk, eigenvalues, eigenvectors)
+
+
+def _bandwidth(columns: FloatArray, seed: int) -> float:
+    sample = np.random.default_rng(seed).choice(len(columns), min(len(columns), 500), replace=False)
+    some = columns[np.sort(sample)]
+    squares = np.einsum("ij,ij->i", some, some)
+    apart = np.maximum(squares[:, None] + squares - 2 * (some @ some.T), 0)
+    return _BANDWIDTH * float(np.median(apart)) or 1.0
+
+
+def build_kernels(base: NeighborGraph, n_clusters: int, seed: int) -> KernelSum:
+    """Build the kernels, with base partitions into `n_clusters` clusters."""
+    partitions = base_partitions(base.columns, unit_rows(base.eigenvectors[:, :n_clusters]), n_clusters, seed)
+    agreement = np.array([np.mean([adjusted_rand_score(one, two) for two in partitions]) for one in partitions])
+    weights = np.exp(_AGREEMENT * agreement)
+    prior = np.concatenate([_PRIOR[:3], _PRIOR[3] * weights / weights.sum()])
+    return KernelSum(base.columns, base.bandwidth, base.diffusion, base.walk, partitions, prior)
+
+
+def guess_n_clusters(base: NeighborGraph) -> int:
+    """Guess the number of clusters from a clear eigengap, else from the number of large eigenvalues (2 to 12)."""
+    losses = 1 - base.eigenvalues[1:]
+    gaps = losses[1:] / (losses[:-1] + _GAP_RIDGE)
+    if len(gaps) and gaps.max() > _CLEAR_GAP:
+        return int(gaps.argmax()) + 2
+    n_large = int((base.eigenvalues > _LARGE_EIGENVALUE).sum())
+    return min(max(n_large, 2), _MOST_GUESSED, len(base.columns))
+
+
+def standard(X: Any) -> FloatArray:
+    """Dense, centred rows with a mean squared norm of 1. Wide sparse data is reduced by a truncated SVD."""
+    if sparse.issparse(X):
+        wide = X.shape[1] > _SPARSE_COLUMNS and X.shape[0] > _SPARSE_COLUMNS
+        X = TruncatedSVD(_SPARSE_COLUMNS, random_state=0).fit_transform(X) if wide else X.toarray()
+    columns = np.asarray(X, dtype=np.float64)
+    columns = columns - columns.mean(axis=0)
+    size = np.sqrt(np.einsum("ij,ij->", columns, columns) / len(columns))
+    return columns / size if size > 0 else columns
+
+
+def unit_rows(vectors: FloatArray) -> FloatArray:
+    """Rows scaled to norm 1; rows of zeros stay."""
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(norms > 0, norms, 1)
+
+
+@quietly()
+def base_partitions(columns: FloatArray, spectral: FloatArray, n_clusters: int, seed: int) -> IntArray:
+    """Partitions by k-means, spectral clustering, Ward's method and two Gaussian mixtures, labels without gaps."""
+    rng = np.random.default_rng(seed)
+    n_rows = len(columns)
+    n_sample = min(n_rows, max(_SAMPLE, 2 * n_clusters))
+    sample = np.arange(n_rows) if n_sample == n_rows else np.sort(rng.choice(n_rows, n_sample, replace=False))
+    means = SeededKMeans(n_clusters, n_init=10, random_state=seed)
+    found = [means.fit(columns[sample]).predict(columns), means.fit(spectral[sample]).predict(spectral)]
+    if len(sample) > n_clusters:
+        found.append(_by_ward(columns, sample, n_clusters))
+        found += [_by_mixture(columns, sample, n_clusters, kind, seed) for kind in ("diag", "full")]
+    return np.array([np.unique(one, return_inverse=True)[1] for one in found])
+
+
+def _by_ward(columns: FloatArray, sample: IntArray, n_clusters: int) -> npt.NDArray[Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ClusterWarning)  # a few rows can look like a matrix of distances
+        labels = AgglomerativeClustering(n_clusters).fit_predict(columns[sample])
+    if len(sample) == len(columns):
+        return labels
+    centers = np.array([columns[sample[labels == one]].mean(axis=0) for one in range(n_clusters)])
+    return (2 * columns @ centers.T - np.einsum("ij,ij->i", centers, centers)).argmax(axis=1)
+
+
+def _by_mixture(columns: FloatArray, sample: IntArray, n_clusters: int, kind: str, seed: int) -> npt.NDArray[Any]:
+    ridge = _RIDGE / columns.shape[1]
+    model = GaussianMixture(
+        n_clusters, covariance_type=kind, reg_covar=ridge, max_iter=_MIXTURE_ITERATIONS, random_state=seed
+    )
+    with warnings.catch_warnings():
+        # A mixture that has not converged, or has fewer distinct rows than clusters, is still a base clustering.
+        warnings.simplefilter("ignore")
+        return model.fit(columns[sample]).predict(columns)

@@ -1,0 +1,292 @@
+"""Code that all Gaussian mixtures share: parameters, starts, learned attributes, `predict` and `predict_proba`."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from clew._base import ConstrainedClusterer, warn_caller
+from clew._persistence import Learned
+from clew._validation import RANDOM_STATE, Allowed, array_like, integer, number, words
+from clew.constraints import Constraints
+from clew.exceptions import InfeasibleConstraintsError, ParameterError
+from clew.mixture._em import FloatArray, IntArray, Mixture, MixtureKnowledge, expectation_maximization, normalise_rows
+from clew.mixture._gaussians import Gaussians, with_factors
+from clew.partitional._family import n_starts
+from clew.partitional._geometry import Problem
+from clew.partitional._pck_means import pck_means
+from clew.partitional._seeding import cluster_labels, initial_centers
+from clew.solvers.inference import EXACT_LIMIT
+
+MIXTURE_PARAMETERS: dict[str, Allowed] = {
+    "n_clusters": words("auto") | integer(1),
+    "covariance_type": words("full", "tied", "diag", "spherical"),
+    "init": words("neighbourhoods", "k-means++") | array_like(),
+    "n_init": words("auto") | integer(1),
+    "max_iter": integer(1),
+    "tol": number(0),
+    "reg_covar": number(0),
+    "exact_limit": integer(0),
+    "random_state": RANDOM_STATE,
+}
+# Rounds of k-means that find the first shares of the components.
+_START_ROUNDS = 100
+# With n_clusters="auto", the search ends after this many numbers without a lower criterion.
+_NUMBERS_WITHOUT_GAIN = 3
+# A component whose variance in some direction is at most this many times reg_covar is singular but for reg_covar.
+_HELD_UP = 2.0
+
+
+class Fitted(NamedTuple):
+    """The mixture that was kept, with the knowledge that its posteriors were computed from."""
+
+    mixture: Mixture
+    knowledge: Any
+    clusters: IntArray
+
+
+class GaussianMixtureFamily(ConstrainedClusterer):
+    """Base of the Gaussian mixtures; each supplies `_knowledge` and may change `_decide`."""
+
+    _parameters: ClassVar[dict[str, Allowed]] = MIXTURE_PARAMETERS
+    _learned_attributes: ClassVar[dict[str, Learned]] = {
+        **ConstrainedClusterer._learned_attributes,
+        "n_clusters_": Learned("integer", low=1, counts="clusters"),
+        "cluster_centers_": Learned("real", (("clusters", "columns"),)),
+        "weights_": Learned("real", (("clusters",),), low=0),
+        "covariances_": Learned(
+            "real", (("clusters", "columns", "columns"), ("columns", "columns"), ("clusters", "columns"), ("clusters",))
+        ),
+        "probabilities_": Learned("real", (("rows", "clusters"),), low=0),
+        "objective_": Learned("real"),
+        "objective_history_": Learned("real", ((None,),)),
+        "bic_": Learned("real"),
+        "aic_": Learned("real"),
+        "n_iter_": Learned("integer", low=0),
+        "n_exact_parts_": Learned("integer", low=0),
+        "n_loopy_parts_": Learned("integer", low=0),
+        "singular_components_": Learned("integer", ((None,),), low=0, empty=True),
+    }
+    cluster_centers_: npt.NDArray[Any]
+    covariances_: FloatArray
+    weights_: FloatArray
+
+    def __init__(
+        self,
+        n_clusters: int | str = 8,
+        *,
+        covariance_type: str = "full",
+        init: Any = "neighbourhoods",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-3,
+        reg_covar: float = 1e-6,
+        exact_limit: int = EXACT_LIMIT,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.covariance_type = covariance_type
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.reg_covar = reg_covar
+        self.exact_limit = exact_limit
+        self.random_state = random_state
+
+    def _knowledge(self, constraints: Constraints, clusters: IntArray) -> MixtureKnowledge:
+        """The constraints as a prior over the components of all rows."""
+        raise NotImplementedError  # pragma: no cover
+
+    def _decide(self, found: Fitted, constraints: Constraints) -> IntArray:
+        """The component of each row."""
+        return np.asarray(found.mixture.expectation.shares.argmax(axis=1))
+
+    def _for_start(self, constraints: Constraints) -> Constraints:
+        """The constraints as the k-means of the start takes them."""
+        return constraints
+
+    def _certain(self, constraints: Constraints) -> Constraints:
+        """The constraints that classes and infeasible numbers of clusters are read from."""
+        return constraints
+
+    def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+        shift = X.mean(axis=0, dtype=np.float64)
+        rows = np.ascontiguousarray(X - shift, dtype=np.float64)
+        if isinstance(self.n_clusters, str):
+            found = self._best_number(rows, shift, constraints, rng)
+        else:
+            found = self._best_start(rows, shift, constraints, self.n_clusters, rng)
+        self._keep(found, shift, X.dtype)
+        chosen = self._decide(found, constraints)
+        self.cluster_sizes_ = np.bincount(chosen, minlength=len(found.clusters))
+        return found.clusters[chosen]
+
+    def _best_start(
+        self, rows: FloatArray, shift: FloatArray, constraints: Constraints, n_clusters: int, rng: np.random.Generator
+    ) -> Fitted:
+        """The most likely mixture of several starts."""
+        clusters = cluster_labels(self._certain(constraints).closure(), n_clusters)
+        knowledge = self._knowledge(constraints, clusters)
+        guide = self._for_start(constraints)
+        problems, closed = [Problem.prepare(rows, np.empty(0), "euclidean", None)], guide.closure()
+        init = self.init if isinstance(self.init, str) else np.asarray(self.init) - shift
+        doubts = self.capabilities.prices_doubt and _has_doubts(constraints)
+        if doubts and isinstance(init, str):
+            init = "k-means++"  # a chain of doubtful pairs is no neighbourhood
+            if len(guide.must_link):
+                problems.append(Problem.prepare(_whitened(rows, guide), np.empty(0), "euclidean", None))
+        best: Mixture | None = None
+        for attempt in range(n_starts(self.n_init, len(rows)) if isinstance(init, str) else 1):
+            problem = problems[attempt if attempt < len(problems) else 0]
+            start = initial_centers(
+                problem, closed, clusters, init, "k-means++", rng, again=attempt > 0, anew=attempt > 0
+            )
+            labels = pck_means(
+                problem, guide, start, rng, problem.mean_cost, entailed=not doubts, max_iter=_START_ROUNDS, tol=1e-4
+            ).labels
+            found = expectation_maximization(
+                rows,
+                knowledge,
+                np.eye(n_clusters)[labels],
+                self.covariance_type,
+                reg_covar=self.reg_covar,
+                max_iter=self.max_iter,
+                tol=self.tol,
+            )
+            if best is None or found.log_likelihood > best.log_likelihood:
+                best = found
+        assert best is not None
+        # The knowledge keeps posteriors of its last E-step, which may be that of another start.
+        knowledge.expect(best.gaussians.log_densities(rows), best.log_weights)
+        return Fitted(best, knowledge, clusters)
+
+    def _best_number(
+        self, rows: FloatArray, shift: FloatArray, constraints: Constraints, rng: np.random.Generator
+    ) -> Fitted:
+        """Try growing numbers of clusters; return the mixture with the lowest Bayesian information criterion."""
+        if not isinstance(self.init, str):
+            raise ParameterError(
+                f"n_clusters='auto' in {type(self).__name__}: init is an array, which fixes the number. Give a number."
+            )
+        known = self._certain(constraints).closure().labels
+        least = max(1, len(np.unique(known[known >= 0])))
+        most = max(least, int(np.ceil(np.sqrt(len(rows)))))
+        lowest, best, since = np.inf, None, 0
+        refusal: InfeasibleConstraintsError | None = None
+        for n_clusters in range(least, most + 1):
+            try:
+                found = self._best_start(rows, shift, constraints, n_clusters, rng)
+                self._decide(found, constraints)
+            except InfeasibleConstraintsError as error:
+                refusal = error
+                continue
+            criterion = _criteria(found.mixture, len(rows))[0]
+            since += 1
+            if best is None or criterion < lowest:
+                lowest, best, since = criterion, found, 0
+            if since == _NUMBERS_WITHOUT_GAIN:
+                break
+        if best is None:
+            assert refusal is not None
+            raise refusal
+        return best
+
+    def _keep(self, found: Fitted, shift: FloatArray, dtype: npt.DTypeLike) -> None:
+        """Set the learned attributes that all mixtures have."""
+        mixture = found.mixture
+        if not mixture.converged:
+            warn_caller(
+                f"{type(self).__name__} stopped at max_iter={self.max_iter} with a gain of {mixture.change:.1g} > "
+                f"tol={self.tol:g} in the mean log-likelihood. Raise max_iter or tol.",
+                ConvergenceWarning,
+            )
+        self.n_clusters_ = len(found.clusters)
+        self.cluster_labels_ = found.clusters
+        self.cluster_centers_ = (mixture.gaussians.means + shift).astype(dtype)
+        self.covariances_ = mixture.gaussians.covariances
+        self.weights_ = np.exp(mixture.log_weights)
+        self.probabilities_ = mixture.expectation.shares
+        self.objective_history_ = -np.array(mixture.history)
+        self.objective_ = float(self.objective_history_[-1])
+        self.bic_, self.aic_ = _criteria(mixture, len(self.probabilities_))
+        self.n_iter_ = mixture.n_iter
+        self.n_exact_parts_, self.n_loopy_parts_ = found.knowledge.n_exact, found.knowledge.n_loopy
+        self.singular_components_ = _singular(mixture.gaussians, self.reg_covar)
+        if len(self.singular_components_):
+            logging.getLogger(type(self).__module__).info(
+                "%s: components %s are singular but for reg_covar=%g",
+                type(self).__name__, self.singular_components_.tolist(), self.reg_covar,
+            )  # fmt: skip
+
+    def _gaussians(self) -> Gaussians:
+        return with_factors(self.covariance_type, self.cluster_centers_.astype(np.float64), self.covariances_)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each component for each row; constraints play no part.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+            Columns in the order of `cluster_labels_`.
+        """
+        rows = np.asarray(self._check_new_rows(X), dtype=np.float64)
+        scores = self._gaussians().log_densities(rows)
+        normalise_rows(scores, np.log(np.maximum(self.weights_, np.finfo(np.float64).tiny)))
+        return scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The label of the most probable component of each row; constraints play no part.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        """
+        components = self.predict_proba(X).argmax(axis=1)
+        return self._with_class_names(self.cluster_labels_[components])
+
+
+def _has_doubts(constraints: Constraints) -> bool:
+    """Whether any pair has a confidence below 1, or groups have strengths."""
+    confidences = np.concatenate([constraints.must_link_confidence, constraints.cannot_link_confidence])
+    return constraints.soft_groups is not None or bool((confidences < 1).any())
+
+
+def _whitened(rows: FloatArray, constraints: Constraints) -> FloatArray:
+    """The rows, with distances along which must-linked rows differ made short (relevant components, `shental2002`).
+
+    K-means on the rows themselves finds the clusters that the rows suggest, whatever doubtful pairs say.
+    """
+    gaps = rows[constraints.must_link[:, 0]] - rows[constraints.must_link[:, 1]]
+    confidence, n_columns = constraints.must_link_confidence, rows.shape[1]
+    total = np.cov(rows, rowvar=False, bias=True).reshape(n_columns, n_columns)
+    within = (gaps.T * confidence) @ gaps / 2 + n_columns * total
+    within /= confidence.sum() + n_columns
+    floor = np.finfo(np.float64).eps * max(float(np.trace(total)), np.finfo(np.float64).tiny)
+    values, vectors = np.linalg.eigh(within)
+    return np.ascontiguousarray(rows @ (vectors / np.sqrt(np.maximum(values, floor))))
+
+
+def _criteria(mixture: Mixture, n_rows: int) -> tuple[float, float]:
+    """Bayesian and Akaike information criterion."""
+    n_parameters = mixture.gaussians.n_parameters + len(mixture.log_weights) - 1
+    deviance = -2 * mixture.log_likelihood
+    return float(deviance + n_parameters * np.log(n_rows)), float(deviance + 2 * n_parameters)
+
+
+def _singular(gaussians: Gaussians, reg_covar: float) -> IntArray:
+    """Components whose smallest variance is little more than `reg_covar`."""
+    covariances, n_components = gaussians.covariances, len(gaussians.means)
+    if gaussians.kind in ("full", "tied"):
+        least = np.linalg.eigvalsh(covariances)[..., 0]
+    else:
+        least = covariances.reshape(n_components, -1).min(axis=1)
+    return np.flatnonzero(np.broadcast_to(least, n_components) <= _HELD_UP * reg_covar)
