@@ -1,4 +1,4 @@
-"""What to ask next: strategies, the driver that asks, simulated answers, learning curves."""
+"""Active learning of constraints: query strategies, the driver that asks, a simulated annotator, learning curves."""
 
 from clew.active._ability_to_separate import AbilityToSeparate
 from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair, Stated, Which
@@ -14,8 +14,9 @@ from clew.active._learning_curve import LearningCurve, learning_curve
 from clew.active._min_max import MinMax
 from clew.active._oracle import BudgetSpentError, Oracle
 from clew.active._point_uncertainty import PointUncertainty
-from clew.active._questions import Answered, Progress, Questions, Strategy
+from clew.active._questions import Answered, Questions, QuestionsProgress
 from clew.active._random_pairs import RandomPairs
+from clew.active._strategy import Strategy
 from clew.active._super_instances import SuperInstances
 from clew.active._view import Neighbourhood, View
 
@@ -41,8 +42,8 @@ __all__ = [
     "Oracle",
     "Pair",
     "PointUncertainty",
-    "Progress",
     "Questions",
+    "QuestionsProgress",
     "RandomPairs",
     "Stated",
     "Strategy",

@@ -1,4 +1,4 @@
-"""Ask about neighbours that share few neighbours: they lie where clusters meet.
+"""Ask about neighbours that share few neighbours, because such pairs lie where clusters meet.
 
 Vu, Labroche and Bouchon-Meunier 2012 (`vu2012`), section 3, Algorithm 1.
 """
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.metrics import pairwise_distances_argmin
-from sklearn.neighbors import NearestNeighbors
 
+from clew._neighbours import density_of, nearest_neighbours, shared_neighbours
 from clew._validation import NONE, check_parameters, integer, number, words
 from clew.active._answers import DIFFERENT, SAME, Answer, Pair
+from clew.active._strategy import Strategy
 from clew.active._view import View
 from clew.exceptions import ParameterError
 from clew.kernels.disjoint_set import merge_pairs, number_components
@@ -24,18 +24,13 @@ from clew.kernels.disjoint_set import merge_pairs, number_components
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# Neighbours of a row unless given: enough for shared neighbours to tell dense from sparse, and at most a third of few
-# rows, where the graph would otherwise be complete and have no gaps to ask about.
+# Default number of neighbours: 10, enough for shared neighbours to tell dense from sparse regions. With few rows it is
+# at most a third of them, because the graph would otherwise be complete and have no gaps to ask about.
 _NEIGHBOURS, _LEAST_ROWS_PER_NEIGHBOUR = 10, 3
-# Chosen on iris, wine and seeds with k = 10: theta = k / 2 runs out after 8 to 33 questions and 55 to 100 % of what
-# propagates is right; k / 2 + 2 lasts for 50 and more, and 92 to 100 % is right.
+# Default theta is k / 2 plus this, chosen on iris, wine and seeds with k = 10. With theta = k / 2 questions run out
+# after 8 to 33, and 55 to 100 % of the propagated answers are right. With k / 2 + 2 there are 50 questions and more,
+# and 92 to 100 % of the propagated answers are right.
 _THETA_ABOVE_HALF = 2
-# Above this many rows (in more columns than a tree can handle) exact search takes minutes, so only the rows of the
-# nearest cells are compared.
-_EXACT_ROWS, _TREE_COLUMNS = 20_000, 6
-_CELL_ROWS, _CELLS_SEARCHED, _BLOCK_ROWS, _MOST_COMPARED = 500, 12, 1_000, 16_000
-# Edges whose shared neighbours are counted at once.
-_EDGES_AT_ONCE = 200_000
 
 _UTILITY: dict[str, Callable[[int, IntArray, FloatArray], FloatArray]] = {
     "sum": lambda k, omega, density: k - omega + 1 / (1 + density),
@@ -45,22 +40,23 @@ _UTILITY: dict[str, Callable[[int, IntArray, FloatArray], FloatArray]] = {
 }
 
 
-class AbilityToSeparate:
+class AbilityToSeparate(Strategy):
     r"""Ask about edges of the nearest-neighbour graph that may separate clusters.
 
-    Two rows are joined by an edge if each is among the k nearest neighbours of the other; its weight omega is the
-    number of neighbours they share. Edges lighter than theta are candidates, heavier ones make strong paths. The
-    candidate with the highest utility is asked; its answer propagates to all candidates between the same two strongly
-    connected parts (as guesses, see `Questions.labels`), and candidates within one part are dropped. The number of
-    clusters is not needed. It ends when no candidate is left, which on well-separated clusters is early.
+    Two rows are joined by an edge if each is among the k nearest neighbours of the other. The weight omega of an edge
+    is the number of neighbours that its rows share. Edges lighter than theta are candidates for questions. The other
+    edges are strong, and rows joined by strong paths form one part. The strategy asks about the candidate with the
+    highest utility. The answer propagates, as a guess (see `Questions.labels`), to all candidates between the same two
+    parts. Candidates within one part are dropped. The number of clusters is not needed. Questions end when no candidate
+    is left, which is early on well-separated clusters.
 
     Parameters
     ----------
     n_neighbors : int, optional
-        k. What is best depends on the data; unless given 10, or a third of the rows where that is less.
+        k. The best value depends on the data. Default: 10, or a third of the rows if that is less.
     theta : int, optional
-        Weight from which on an edge is strong, from 1 to `n_neighbors`. The paper found the best values within 2 of
-        k / 2; the largest of these is used unless given: it leaves more to ask.
+        Least weight of a strong edge, from 1 to `n_neighbors`. The paper found the best values within 2 of k / 2.
+        Default: k / 2 + 2, the largest of these, because it leaves more candidates.
     score : {"sum", "product", "omega", "lds", "random"}, default="sum"
         Utility of a candidate: Eq. 3, the product of its two terms, either term alone, or a random choice
         ("Proposed Random").
@@ -74,10 +70,10 @@ class AbilityToSeparate:
     .. math:: \omega(u, v) = |NN(u) \cap NN(v)|, \quad LDS(u) = \frac{1}{k} \sum_{q \in NN(u)} \omega(u, q), \quad
               ASC(u, v) = k - \omega(u, v) + \frac{1}{1 + \min(LDS(u), LDS(v))}.
 
-    Where [1] is silent: equal scores are asked in row order; LDS counts shared neighbours with all k neighbours, mutual
-    or not; a part that a "different" answer contradicts (its two rows joined by other answers) propagates no "same".
-    Departs from [1]: what was asked or propagated leaves the candidates; a pair between two parts is held back while
-    another one between them waits for its answer; above 20,000 rows in more than 6 columns neighbours are approximate.
+    Where [1] is silent: Candidates with equal scores are asked in row order. LDS counts shared neighbours with all k
+    neighbours, mutual or not. A part that contains two rows answered "different" propagates no "same".
+    Departs from [1]: Candidates that were asked or propagated to are removed. While a question between two parts is
+    pending, no other pair between them is asked. Above 20,000 rows in more than 6 columns neighbours are approximate.
 
     References
     ----------
@@ -135,7 +131,7 @@ class AbilityToSeparate:
         guessed = np.zeros(len(graph.candidates), dtype=np.int8)
         while True:
             ranking = self._ranking(graph, rng)
-            # Read from the view anew for each question: a run that is resumed asks what one that goes on asks.
+            # Recomputed from the view for each question, so that a resumed run asks the same as an uninterrupted one.
             parts, pair = StrongParts(view, graph.strong), None
             while pair is None and parts.found_more:
                 guess, is_left = parts.propagate(graph.candidates)
@@ -168,13 +164,13 @@ class NeighbourGraph:
     ----------
     n_neighbors : int
     candidates : ndarray of shape (n_candidates, 2)
-        Edges lighter than theta, not joined by a strong path, lower row first, in row order.
+        Edges lighter than theta whose rows are not joined by a strong path; lower row first, in row order.
     omega : ndarray of shape (n_candidates,)
-        Their weights.
+        Weight of each candidate.
     strong : ndarray of shape (n_rows,)
-        The smallest row that a strong path leads to.
+        For each row, the smallest row of its part (the rows joined to it by strong paths).
     lds : ndarray of shape (n_rows,)
-        Local density scores.
+        Local density score of each row.
     """
 
     n_neighbors: int
@@ -185,16 +181,16 @@ class NeighbourGraph:
 
 
 def utility(graph: NeighbourGraph, score: str) -> FloatArray:
-    """How much each candidate helps to separate clusters (Eq. 3 and its variants)."""
+    """Utility of each candidate for separating clusters (Eq. 3 and its variants)."""
     density = graph.lds[graph.candidates].min(axis=1)
     return _UTILITY[score](graph.n_neighbors, graph.omega, density)
 
 
 def neighbour_graph(X: Any, n_neighbors: int, theta: int) -> NeighbourGraph:
-    """Lines 2 to 4 of Algorithm 1: the graph, the candidates, the first refinement."""
+    """Build the graph, select the candidates and refine them once (lines 2 to 4 of Algorithm 1)."""
     n_rows = X.shape[0]
     neighbours = nearest_neighbours(X, n_neighbors)[1]
-    omega = _shared_neighbours(neighbours)
+    omega = shared_neighbours(neighbours)
     ends = np.arange(0, n_rows * n_neighbors + 1, n_neighbors)
     # One is added so that edges without shared neighbours are stored.
     weights = sparse.csr_array((omega.ravel() + 1, neighbours.ravel(), ends), shape=(n_rows, n_rows))
@@ -209,24 +205,12 @@ def neighbour_graph(X: Any, n_neighbors: int, theta: int) -> NeighbourGraph:
     first_row = np.unique(numbers, return_index=True)[1]
     strong = first_row[numbers]
     is_candidate = (edge_omega < theta) & (strong[edges[:, 0]] != strong[edges[:, 1]])
-    lds = omega.sum(axis=1) / n_neighbors
+    lds = density_of(omega)
     return NeighbourGraph(n_neighbors, edges[is_candidate], edge_omega[is_candidate], strong, lds)
 
 
-def _shared_neighbours(neighbours: IntArray) -> IntArray:
-    """Eq. 1 for each row and each of its neighbours."""
-    n_rows, k = neighbours.shape
-    ends = np.arange(0, n_rows * k + 1, k)
-    sets = sparse.csr_array((np.ones(n_rows * k, dtype=np.int64), np.sort(neighbours).ravel(), ends), (n_rows, n_rows))
-    omega = np.empty(n_rows * k, dtype=np.int64)
-    for start in range(0, n_rows * k, _EDGES_AT_ONCE):
-        edges = np.arange(start, min(start + _EDGES_AT_ONCE, n_rows * k))
-        omega[edges] = sets[edges // k].multiply(sets[neighbours.ravel()[edges]]).sum(axis=1)
-    return omega.reshape(n_rows, k)
-
-
 class StrongParts:
-    """Rows joined by strong paths: heavy edges, and must-links as far as they are known (Definition 1)."""
+    """Partition of the rows into parts joined by strong paths: strong edges and known must-links (Definition 1)."""
 
     def __init__(self, view: View, strong: IntArray) -> None:
         self.found_more = True
@@ -241,7 +225,7 @@ class StrongParts:
         self._different = np.empty(0, dtype=np.int64)
 
     def propagate(self, candidates: IntArray) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.bool_]]:
-        """What answers say about candidates (1 same, -1 different, 0 nothing), and which are left to ask."""
+        """Propagate answers to candidates (1 same, -1 different, 0 undecided), and mask those left to ask."""
         self.found_more = False
         view = self._view
         answers = {key: view.knowledge.relation(*key) for key in sorted(view.asked - view.unsure)}
@@ -255,18 +239,18 @@ class StrongParts:
         between = self._between(candidates)
         is_inside = self._part_of[candidates[:, 0]] == self._part_of[candidates[:, 1]]
         is_apart = _is_in(between, self._different)
-        # A part with two different rows holds a wrong strong path: nothing follows from being in it.
+        # A part with two different rows contains a wrong strong path, so nothing is propagated inside it.
         guess = np.where(is_apart, -1, np.where(is_inside, 1, 0)).astype(np.int8)
         guess[is_inside & is_apart] = 0
         return guess, ~(is_inside | is_apart | _is_in(between, waiting))
 
     def note_different(self, first: int, second: int) -> None:
-        """Two candidates' rows are known to differ without having been asked: to be propagated next time."""
+        """Record two rows that differ by implication, so that the next call of `propagate` uses them."""
         self._known_different.append((first, second))
         self.found_more = True
 
     def _between(self, pairs: IntArray) -> IntArray:
-        """One number for the two parts that each pair connects."""
+        """Encode the two parts that each pair connects as one number."""
         parts = np.sort(self._part_of[pairs], axis=1)
         return parts[:, 0] * len(self._part_of) + parts[:, 1]
 
@@ -276,7 +260,7 @@ def _as_pairs(pairs: list[tuple[int, int]]) -> IntArray:
 
 
 def _is_in(values: IntArray, of: IntArray) -> npt.NDArray[np.bool_]:
-    """Which values are among a few sorted ones."""
+    """Mask the values that are in the sorted array `of`."""
     if not len(of):
         return np.zeros(len(values), dtype=bool)
     place = np.minimum(np.searchsorted(of, values), len(of) - 1)
@@ -284,7 +268,7 @@ def _is_in(values: IntArray, of: IntArray) -> npt.NDArray[np.bool_]:
 
 
 def _best_open(view: View, candidates: IntArray, parts: StrongParts) -> Pair | None:
-    """The first candidate that is open; None if there is none or if what is known decides better ones."""
+    """The first open candidate, or None if there is none or if a better candidate turned out to be decided."""
     for first, second in candidates:
         if view.is_open(int(first), int(second)):
             return None if parts.found_more else Pair(int(first), int(second), why="Do two groups meet here?")
@@ -296,7 +280,7 @@ def _best_open(view: View, candidates: IntArray, parts: StrongParts) -> Pair | N
 def _impute(
     view: View, candidates: IntArray, guess: npt.NDArray[np.int8], before: npt.NDArray[np.int8], confidence: float
 ) -> None:
-    """Write guesses that changed into the view."""
+    """Update the view with the guesses that changed."""
     meaning: dict[int, Answer] = {1: SAME, -1: DIFFERENT}
     for place in np.flatnonzero(guess != before).tolist():
         first, second = candidates[place].tolist()
@@ -305,47 +289,3 @@ def _impute(
             view.imputed.pop((first, second), None)
         elif view.imputed.get((first, second)) != (answer, confidence):
             view.impute(Pair(first, second), answer, confidence)
-
-
-def nearest_neighbours(X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray]:
-    """Distances and rows of the nearest neighbours of each row, itself not included; fewer than n_rows of them."""
-    n_rows, n_columns = X.shape
-    if n_rows <= _EXACT_ROWS or (n_columns <= _TREE_COLUMNS and not sparse.issparse(X)):
-        return NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors()
-    return _neighbours_by_cells(X, n_neighbors)
-
-
-def _neighbours_by_cells(X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray]:
-    """Nearest neighbours among the rows of the nearest cells; cells are what is nearest to rows drawn at random.
-
-    The draw has a seed of its own, so that the graph depends on X alone.
-    """
-    n_rows = X.shape[0]
-    seeds = np.random.default_rng(0).choice(n_rows, size=max(n_rows // _CELL_ROWS, 1), replace=False)
-    cell_of = pairwise_distances_argmin(X, X[seeds])
-    n_cells = len(seeds)
-    by_cell = np.argsort(cell_of, kind="stable")
-    ends = np.concatenate([[0], np.cumsum(np.bincount(cell_of, minlength=n_cells))])
-    nearest_cells = NearestNeighbors(n_neighbors=n_cells).fit(X[seeds]).kneighbors(X[seeds], return_distance=False)
-    distances = np.empty((n_rows, n_neighbors))
-    neighbours = np.empty((n_rows, n_neighbors), dtype=np.int64)
-    for cell in range(n_cells):
-        own = by_cell[ends[cell] : ends[cell + 1]]
-        others = nearest_cells[cell][nearest_cells[cell] != cell]
-        rows_so_far = len(own) + np.cumsum(ends[others + 1] - ends[others])
-        n_searched = max(_CELLS_SEARCHED, int(np.searchsorted(rows_so_far, n_neighbors + 1)) + 1)
-        around = np.concatenate([by_cell[ends[one] : ends[one + 1]] for one in others[:n_searched]])
-        for start in range(0, len(own), _BLOCK_ROWS):
-            block = own[start : start + _BLOCK_ROWS]
-            # Repeated rows can crowd one cell: a block then sees itself and a limited number of others.
-            rest = np.concatenate([own[:start], own[start + _BLOCK_ROWS :], around])
-            pool = np.concatenate([block, rest[: max(_MOST_COMPARED, n_neighbors)]])
-            far, places = (
-                NearestNeighbors(n_neighbors=n_neighbors + 1, algorithm="brute").fit(X[pool]).kneighbors(X[block])
-            )
-            found = pool[places]
-            # The row itself goes last; where repeated rows displaced it, the farthest one is dropped instead.
-            others_first = np.argsort(found == block[:, None], axis=1, kind="stable")[:, :n_neighbors]
-            distances[block] = np.take_along_axis(far, others_first, axis=1)
-            neighbours[block] = np.take_along_axis(found, others_first, axis=1)
-    return distances, neighbours

@@ -1,4 +1,4 @@
-"""Questions and answers: what a strategy yields, what a person says."""
+"""Types of questions that a strategy yields, and of answers that an annotator gives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clew.exceptions import ParameterError
 
 
 class Answer(Enum):
-    """What a person says about two rows."""
+    """The annotator's answer about two rows: same cluster, different clusters, or unsure."""
 
     SAME = "same"
     DIFFERENT = "different"
@@ -21,7 +21,7 @@ class Answer(Enum):
 
     @classmethod
     def of(cls, word: Any) -> Answer:
-        """An answer from any of the words people use: same, must, yes, match, 1, … (case does not matter)."""
+        """Parse an answer from any of the usual words: same, must, yes, match, 1, … (in upper or lower case)."""
         if isinstance(word, Answer):
             return word
         if isinstance(word, bool | np.bool_):
@@ -39,18 +39,19 @@ _OF_KIND = {"must": SAME, "cannot": DIFFERENT, "unsure": UNSURE}
 
 @dataclass(frozen=True)
 class Pair:
-    """Are these two rows the same?
+    """Ask whether two rows belong to the same cluster.
 
     Attributes
     ----------
     first, second : int
-        Row positions. Which is which does not matter: ``Pair(3, 7) == Pair(7, 3)``.
+        Row positions. Their order does not matter: ``Pair(3, 7) == Pair(7, 3)``.
     why : str
-        One sentence for the person who is asked.
+        One sentence that tells the annotator why this question is asked.
     check : bool
-        Whether the answer is implied already and asked again to find errors.
+        True if earlier answers already imply the answer and the question is asked to find errors.
     rows : tuple of two tuples of ints, optional
-        For "do these two clusters belong together?": the rows of each; `first` and `second` stand for them.
+        Rows of the two clusters, for "do these two clusters belong together?". `first` and `second` are then the
+        representatives of the clusters.
     """
 
     first: int
@@ -74,16 +75,17 @@ class Pair:
 
 @dataclass(frozen=True)
 class Which:
-    """Which of these rows does this row belong with? One answer for up to as many pairs as there are candidates.
+    """Ask which of several rows a row belongs with.
 
-    The answer is one of the candidates, `DIFFERENT` (none of them) or `UNSURE`.
+    The answer is one of the candidates, `DIFFERENT` (none of them) or `UNSURE`. It decides one pair per candidate.
 
     Attributes
     ----------
     row : int
     candidates : tuple of ints
-        One row for each group, likeliest first.
+        One representative for each group, most probable group first.
     why : str
+        One sentence that tells the annotator why this question is asked.
     """
 
     row: int
@@ -91,7 +93,7 @@ class Which:
     why: str = ""
 
     def pairs(self, answer: Any) -> list[tuple[Pair, Answer]]:
-        """What an answer says about pairs."""
+        """Translate an answer into answers about pairs: the row with each candidate."""
         if answer is UNSURE:
             return [(Pair(self.row, candidate), UNSURE) for candidate in self.candidates]
         return [
@@ -100,7 +102,7 @@ class Which:
         ]
 
     def read(self, answer: Any) -> Any:
-        """One of the candidates, DIFFERENT or UNSURE; anything else is refused."""
+        """Parse an answer: one of the candidates, DIFFERENT or UNSURE. Any other value raises `ParameterError`."""
         if isinstance(answer, int | np.integer) and not isinstance(answer, bool | np.bool_):
             if int(answer) in self.candidates:
                 return int(answer)
@@ -113,15 +115,16 @@ class Which:
 
 @dataclass(frozen=True)
 class Stated:
-    """Pairs that somebody volunteered: all of them are taken in, or none.
+    """Pairs that an annotator volunteered. Either all of them are accepted, or none.
 
     Attributes
     ----------
     said : tuple of (Pair, Answer)
+        The pairs with their answers.
     """
 
     said: tuple[tuple[Pair, Answer], ...]
 
     def pairs(self, answer: Any) -> list[tuple[Pair, Answer]]:
-        """What was said about pairs, unless the whole is "unsure"."""
+        """Return the pairs with their answers, or with UNSURE for each if `answer` is UNSURE."""
         return [(pair, UNSURE) for pair, _ in self.said] if answer is UNSURE else list(self.said)

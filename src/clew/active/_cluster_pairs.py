@@ -1,6 +1,6 @@
 """Ask whether two clusters belong together: one answer for many pairs of rows.
 
-Truong and Battiti 2013 (`truong2013`), section 5.2, calls for such questions; how they are chosen is ours.
+Truong and Battiti 2013 (`truong2013`), section 5.2, calls for such questions. The way to choose them is clew's own.
 """
 
 from __future__ import annotations
@@ -13,22 +13,23 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.active._answers import Pair
+from clew.active._strategy import Strategy
 from clew.active._view import IntArray, View, mean_row, squared_distances
 
 
-class ClusterPairs:
-    """Ask whether two clusters belong together, those most in doubt first.
+class ClusterPairs(Strategy):
+    """Ask whether two clusters belong together, most overlapping clusters first.
 
-    Clusters come from the clusterer. Each is shown by its rows and stands for them by its medoid: the answer is taken
-    as one about the two medoids, so that a few strange rows in a cluster do no harm. Ask for more clusters than there
-    are groups to find the groups by joining.
+    The clusterer makes the clusters. A question shows the rows of two clusters, and the answer is recorded for their
+    medoids only, so that outliers in a cluster do no harm. With `n_clusters` above the true number, the answers join
+    the small clusters into the true ones.
 
     Notes
     -----
-    Doubt is large where the squared distance between two centres is small against the sum of the mean squared
-    distances of the rows to them. The medoid is the row nearest to the centre. The clusterer runs again after every
-    answer, so that a log that is resumed meets the same clusters; questions end when all pairs of the current clusters
-    are decided. O(n d + k² d) per run.
+    Two clusters overlap if the squared distance between their centres is small relative to the sum of their mean
+    squared distances to the centre. The medoid is the row nearest to the centre. The clusterer runs again after every
+    answer, so that a resumed log meets the same clusters. Questions end when all pairs of the current clusters are
+    decided. O(n d + k² d) per run.
 
     References
     ----------
@@ -45,7 +46,7 @@ class ClusterPairs:
     """
 
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
-        """Cluster, ask about the pair of clusters most in doubt, and begin again."""
+        """Cluster, ask about the two clusters that overlap most, and repeat."""
         while view.n_rows > 1 and (pair := _most_doubtful(view)) is not None:
             yield pair
 
@@ -65,14 +66,14 @@ def _most_doubtful(view: View) -> Pair | None:
 
 
 def clusters_of(labels: npt.NDArray[Any]) -> list[IntArray]:
-    """Rows by cluster, in order of the labels; noise, -1, is no cluster."""
+    """Rows of each cluster, in order of the labels. Rows with label -1 (noise) are left out."""
     order = np.argsort(labels, kind="stable")
     starts = np.flatnonzero(np.diff(labels[order])) + 1
     return [rows for rows in np.split(order, starts) if labels[rows[0]] >= 0]
 
 
 def doubtful_pairs(X: Any, clusters: list[IntArray]) -> tuple[list[int], list[tuple[int, int]]]:
-    """The medoid of each cluster, and all pairs of clusters, those that overlap most first."""
+    """The medoid of each cluster, and all pairs of clusters, most overlapping pairs first."""
     centers = np.array([mean_row(X, rows) for rows in clusters])
     distances = [squared_distances(X, rows, center[None])[:, 0] for rows, center in zip(clusters, centers, strict=True)]
     medoids = [int(rows[far.argmin()]) for rows, far in zip(clusters, distances, strict=True)]
@@ -81,6 +82,6 @@ def doubtful_pairs(X: Any, clusters: list[IntArray]) -> tuple[list[int], list[tu
         (one, two): float(((centers[one] - centers[two]) ** 2).sum())
         for one, two in combinations(range(len(clusters)), 2)
     }
-    # Two clusters of one place each have no spread: they come last, the nearer pair first.
+    # Two clusters without spread (repeated rows only) come last, nearest pair first.
     doubt = {pair: gap / spread[list(pair)].sum() if spread[list(pair)].any() else np.inf for pair, gap in gaps.items()}
     return medoids, sorted(gaps, key=lambda pair: (doubt[pair], gaps[pair]))

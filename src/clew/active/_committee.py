@@ -1,6 +1,6 @@
 """Ask about the rows on which a committee of clusterings disagrees most.
 
-Greene and Cunningham 2007 as told in survey (`truong2013`) section 4, Algorithms 20 to 22, Eq. 88 to 93.
+Greene and Cunningham 2007, as described in the survey `truong2013`, section 4, Algorithms 20 to 22, Eq. 88 to 93.
 """
 
 from __future__ import annotations
@@ -15,21 +15,23 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.preprocessing import normalize
 
+from clew._base import quietly
 from clew._validation import Allowed, check_parameters, integer, number, words
 from clew.active._answers import DIFFERENT, SAME, Pair
+from clew.active._strategy import Strategy
 from clew.active._view import FloatArray, IntArray, View, mean_row, squared_distances
 from clew.exceptions import ParameterError
 from clew.partitional import SeededKMeans
 
-# Members see at most this many rows: the votes of the rest cost one product each.
+# Most rows that a member is fitted on. The other rows go to the nearest centre.
 _MOST_SAMPLED = 4000
-# The closure is exact up to this many different label rows; beyond, only the commonest chain others together.
+# The closure is exact up to this many different vote patterns. Beyond, only the most frequent patterns link others.
 _MOST_PATTERNS = 2000
-# Neighbourhoods looked at for representatives, the largest ones.
+# Number of largest neighbourhoods considered for representatives: 10 per cluster, and at least 100.
 _LEAST_CONSIDERED, _CONSIDERED_PER_CLUSTER = 100, 10
-# Guesses around the representatives, in all; `labels` prices each.
+# Most guesses about pairs with a representative, because each one slows down `labels`.
 _MOST_GUESSES = 2000
-# A guess is never certain, whatever the votes: about nine in ten are right (survey section 4).
+# Confidence of a guess, whatever the votes: about nine in ten are right (survey section 4).
 _RIGHT = 0.9
 
 _PARAMETERS = {
@@ -42,38 +44,39 @@ _PARAMETERS = {
 }
 
 
-class Committee:
+class Committee(Strategy):
     """Let clusterings of subsamples vote, and ask about the rows on which they disagree.
 
-    A committee of k-means clusterings, each of a random part of the rows, votes on every pair: its association is the
-    share of members that put both rows into one cluster. Rows that nearly all members keep together are a
-    neighbourhood, and its median stands for it. What the committee agrees on is guessed (`View.impute`). Then the row
-    with the smallest margin between its two best neighbourhoods is compared with the representatives, best first, until
-    one is the same; the last one is implied. Needs the number of clusters.
+    The members of the committee are k-means clusterings of random subsamples. They vote on every pair of rows: the
+    association of a pair is the share of members that put both rows into one cluster. Rows that nearly all members put
+    together form a neighbourhood, represented by its median. Pairs on which the members agree become guesses
+    (`View.impute`). The next row is the one with the smallest margin between its two best neighbourhoods. It is
+    compared with the representatives in order of association, until one is the same. The last comparison is implied.
+    Needs the number of clusters.
 
     Parameters
     ----------
     n_members : int, default=50
-        Clusterings in the committee.
+        Number of clusterings in the committee.
     share : float, default=0.8
-        Part of the rows that a member is made from, 4,000 rows at most; it classifies the others by their nearest
-        centre.
+        Share of the rows that a member is fitted on, at most 4,000 rows. The other rows go to the nearest centre.
     kappa_must : float, default=0.95
         Least association of a guessed must-link.
     kappa_cannot : float, default=0.05
         Highest association of a guessed cannot-link.
     metric : {"euclidean", "cosine"}, default="euclidean"
-        Of the members.
+        Metric of the members.
     random_state : int, default=0
-        Seed of the members. They depend on nothing else but the rows, so that a resumed log meets the same committee.
+        Seed of the members. They depend on the seed and the rows alone, so that a resumed log meets the same committee.
 
     Notes
     -----
-    Memory is linear: one label per row and member, from which rows of the association matrix are computed when needed.
-    Departs from [1]_: where fewer neighbourhoods than clusters are kept apart by guessed cannot-links, the ones least
-    associated with the others stand in; answers that join two representatives, or show a group that has none, change
-    the list of representatives. Of the guesses, those between rows and their representatives and among representatives
-    are handed on, 2,000 at most. Beyond 2,000 different rows of labels, the closure chains through the commonest only.
+    Memory is linear: one label per row and member. Rows of the association matrix are computed from them when needed.
+    Departs from [1]_: If guessed cannot-links separate fewer neighbourhoods than there are clusters, the neighbourhoods
+    least associated with the chosen ones are added. Answers that join two representatives, or that reveal a group
+    without representative, change the list of representatives. At most 2,000 guesses are used: pairs of a row and its
+    representative, and pairs of representatives. Beyond 2,000 different vote patterns, only the most frequent patterns
+    link others in the closure.
 
     References
     ----------
@@ -122,12 +125,12 @@ class Committee:
             raise ParameterError("Committee needs n_clusters: its members are k-means clusterings. Pass n_clusters.")
         settings = (self.n_members, self.share, self.kappa_must, self.kappa_cannot, self.metric, self.random_state)
         opinion: Opinion = view.once(f"committee {view.n_clusters} {settings}", lambda: self._convene(view))
-        # Read from the view anew for each question: a run that is resumed asks what one that goes on asks.
+        # Recomputed from the view for each question, so that a resumed run asks the same as an uninterrupted one.
         while (pair := self._next_question(view, opinion)) is not None:
             yield pair
 
     def _next_question(self, view: View, opinion: Opinion) -> Pair | None:
-        """Guess, and find the most uncertain row that is not placed yet."""
+        """Record guesses, then find the most uncertain unplaced row."""
         view.imputed.clear()
         for pair, association in opinion.guesses:
             same = association >= self.kappa_must
@@ -151,7 +154,7 @@ class Committee:
 
 @dataclass(frozen=True)
 class Opinion:
-    """What the committee thinks, before any answer."""
+    """Votes of the committee and the representatives they give, before any answer."""
 
     votes: npt.NDArray[np.int32]  # (n_rows, n_members)
     representatives: list[int]
@@ -160,10 +163,11 @@ class Opinion:
     guesses: list[tuple[Pair, float]]
 
 
+@quietly()
 def committee_votes(
     X: Any, n_clusters: int, n_members: int, share: float, metric: str, rng: np.random.Generator
 ) -> npt.NDArray[np.int32]:
-    """Algorithm 20: the cluster that each member puts each row into; A is the share of equal entries of two rows."""
+    """The cluster of each row in each member (Algorithm 20). A, the association, is the share of equal entries."""
     n_rows = int(X.shape[0])
     n_sampled = max(n_clusters, min(_MOST_SAMPLED, int(np.ceil(share * n_rows))))
     votes = np.empty((n_rows, n_members), dtype=np.int32)
@@ -177,12 +181,12 @@ def committee_votes(
 
 
 def association(votes: npt.NDArray[np.int32], row: int) -> FloatArray:
-    """One row of A: the share of members that put each row together with this one."""
+    """One row of A: the share of members that put each row into the cluster of this row."""
     return np.asarray((votes == votes[row]).mean(axis=1), dtype=np.float64)
 
 
 def mean_association(votes: npt.NDArray[np.int32], rows: IntArray) -> FloatArray:
-    """Eq. 90: the mean association of every row with some rows, by counting their votes."""
+    """Mean association of every row with some rows (Eq. 90), from counts of their votes."""
     n_members = votes.shape[1]
     n_labels = int(votes.max()) + 1
     counts = np.zeros((n_members, n_labels))
@@ -202,7 +206,7 @@ def form_opinion(
     kappa_cannot: float,
     rng: np.random.Generator,
 ) -> Opinion:
-    """Algorithm 21 and Eq. 90 to 93."""
+    """Choose the representatives (Algorithm 21) and rank the rows by margin (Eq. 90 to 93)."""
     neighbourhood_of = imputed_components(votes, kappa_must)
     chosen = choose_representatives(X, votes, neighbourhood_of, n_clusters, kappa_cannot)
     representatives = [representative for representative, _ in chosen]
@@ -219,7 +223,7 @@ def form_opinion(
             for other in representatives[:place]
             if close[other] <= kappa_cannot
         ]
-    # Many rows tie; their order in the file may be that of the classes.
+    # Many margins tie. The tie-break is random, because the file may be sorted by class.
     order = np.lexsort((rng.permutation(len(votes)), margins))
     return Opinion(votes, representatives, associations, order, guesses)
 
@@ -230,7 +234,7 @@ def imputed_components(votes: npt.NDArray[np.int32], kappa_must: float) -> IntAr
     pattern_of = pattern_of.ravel()
     common = np.sort(np.argsort(-sizes, kind="stable")[:_MOST_PATTERNS])
     found = np.arange(len(patterns), dtype=np.int64)
-    # Whole numbers of members, so that rounding does not decide.
+    # Counted in whole members, so that rounding errors do not matter.
     least = int(np.ceil(kappa_must * votes.shape[1] - 1e-9))
     ballots = _ballots(patterns)
     links = _agreeing(ballots[common], ballots[common], least)
@@ -246,7 +250,7 @@ def imputed_components(votes: npt.NDArray[np.int32], kappa_must: float) -> IntAr
 
 
 def _ballots(patterns: npt.NDArray[np.int32]) -> Any:
-    """One column per member and cluster, so that an inner product counts the members that agree."""
+    """One-hot encode the votes: an inner product of two rows counts the members that agree."""
     n_patterns, n_members = patterns.shape
     n_labels = int(patterns.max()) + 1
     columns = patterns + n_labels * np.arange(n_members, dtype=np.int32)
@@ -271,9 +275,9 @@ def _first_of_component(links: Any) -> IntArray:
 def choose_representatives(
     X: Any, votes: npt.NDArray[np.int32], neighbourhood_of: IntArray, n_clusters: int, kappa_cannot: float
 ) -> list[tuple[int, IntArray]]:
-    """Algorithm 21: medians of the largest neighbourhoods, each kept apart from those before it by a guess (Eq. 89).
+    """Choose medians of the largest neighbourhoods, pairwise separated by guessed cannot-links (Algorithm 21, Eq. 89).
 
-    Where there are too few of those, the remaining neighbourhood least associated with the chosen ones is next.
+    If there are too few of them, the remaining neighbourhood least associated with the chosen ones is next.
     Returns each median with the rows of its neighbourhood.
     """
     _, number, sizes = np.unique(neighbourhood_of, return_inverse=True, return_counts=True)
@@ -296,7 +300,7 @@ def choose_representatives(
 
 
 def _median(X: Any, votes: npt.NDArray[np.int32], rows: IntArray) -> int:
-    """The row most associated with the others; of equal ones, the nearest to their mean."""
+    """The row most associated with the others. Of equal rows, the nearest to the mean."""
     within = mean_association(votes[rows], np.arange(len(rows)))
     tied = rows[within == within.max()]
     mean = mean_row(X, rows).reshape(1, -1)
@@ -304,7 +308,7 @@ def _median(X: Any, votes: npt.NDArray[np.int32], rows: IntArray) -> int:
 
 
 def weighted_margins(associations: FloatArray, sizes: IntArray) -> FloatArray:
-    """Eq. 92 and 93: how sure the committee is of each row, small clusters counting less."""
+    """Margin of each row between its two best neighbourhoods, weighted by their sizes (Eq. 92 and 93)."""
     weighted = associations * (sizes / sizes.sum())
     if weighted.shape[1] < 2:
         return np.ones(len(weighted))
@@ -314,10 +318,10 @@ def weighted_margins(associations: FloatArray, sizes: IntArray) -> FloatArray:
 
 
 def _place(view: View, opinion: Opinion, representatives: list[int], row: int) -> Pair | None:
-    """Algorithm 22 for one row: the representatives in descending order of association, until one is the same."""
+    """Compare a row with the representatives in order of association, until one is the same (Algorithm 22)."""
     left = [one for one in representatives if view.knowledge.relation(row, one) is None]
     if len(left) == 1 and len(representatives) == view.n_clusters:
-        view.impute(Pair(row, left[0]), SAME, _RIGHT)  # implied, if the committee's representatives do differ
+        view.impute(Pair(row, left[0]), SAME, _RIGHT)  # implied if the representatives are all different
         return None
     close = dict(zip(opinion.representatives, opinion.associations[row].tolist(), strict=True))
     for one in representatives:
@@ -330,7 +334,7 @@ def _place(view: View, opinion: Opinion, representatives: list[int], row: int) -
 
 
 def _standing(view: View, opinion: Opinion) -> list[int]:
-    """The representatives as answers leave them: joined ones count once, groups that answers revealed fill up."""
+    """Update the representatives with the answers: merge joined ones, then add groups revealed by answers."""
     assert view.n_clusters is not None
     relation = view.knowledge.relation
     found: list[int] = []

@@ -10,42 +10,39 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
-from sklearn.neighbors import NearestNeighbors
 
+from clew._neighbours import local_density
 from clew.active._answers import SAME, Pair, Which
 from clew.active._min_max import first_neighbourhood, least_certain, nearest_members, why
+from clew.active._strategy import Strategy
 from clew.active._view import View
 from clew.exceptions import ParameterError
 
-# Rows whose neighbours of neighbours are counted at a time: n_neighbors squared entries for each.
-_BLOCK = 4096
 
+class DenseMinMax(Strategy):
+    r"""Min-max in dense regions: ask about the dense row that is farthest from all placed rows.
 
-class DenseMinMax:
-    r"""Of the rows in dense regions, place the one least like any row whose place is known.
-
-    Centres of clusters tend to lie in dense regions; outliers, which `MinMax` asks about first, do not. Once every row
-    of a dense region is placed, the others follow.
+    Centres of clusters tend to lie in dense regions. Outliers, which `MinMax` asks about first, do not. When every row
+    of a dense region is placed, the other rows follow.
 
     Parameters
     ----------
     n_neighbors : int, default=10
-        Neighbours of a row; all other rows where there are fewer.
+        Number of neighbours of a row, at most all other rows.
     threshold : float, optional
-        A row is in a dense region if it shares more than this many neighbours with its neighbours on average. Half of
-        the rows are, about, unless given (the median over all rows).
+        A row is in a dense region if its local density score is above this value. Default: the median score, so that
+        about half of the rows are dense.
     ask : {"pairs", "label"}, default="pairs"
-        Whether to ask about one neighbourhood at a time or which of them the row belongs to.
+        "pairs" compares the row with one neighbourhood at a time. "label" asks which neighbourhood it belongs to.
 
     Notes
     -----
-    The density of row u is the local density score of [1], the number of neighbours that u shares with a neighbour,
-    averaged over its neighbours NN(u):
+    The density of row u is the local density score of [1]: the mean number of neighbours that u shares with a neighbour
+    in NN(u),
 
     .. math:: LDS(u) = \frac{1}{k} \sum_{v \in NN(u)} \lvert NN(u) \cap NN(v) \rvert
 
-    Where fewer than two rows lie above the threshold, all rows count as dense.
+    If fewer than two rows are above the threshold, all rows count as dense.
 
     References
     ----------
@@ -101,20 +98,3 @@ class DenseMinMax:
         threshold = np.median(density) if self.threshold is None else self.threshold
         dense: npt.NDArray[np.bool_] = density > threshold
         return dense if dense.sum() > 1 else np.ones(view.n_rows, dtype=bool)
-
-
-def local_density(X: Any, n_neighbors: int) -> npt.NDArray[np.float64]:
-    """Neighbours that a row shares with its neighbours, on average; a row is no neighbour of its own."""
-    n_rows = X.shape[0]
-    n_neighbors = min(n_neighbors, n_rows - 1)
-    if n_neighbors < 1:
-        return np.zeros(n_rows)
-    graph = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors_graph(mode="connectivity")
-    shared = np.empty(n_rows)
-    for start in range(0, n_rows, _BLOCK):
-        block = graph[start : start + _BLOCK]
-        # Row u of block @ graph counts, for each row w, the neighbours of u that have w as a neighbour.
-        shared[start : start + _BLOCK] = np.asarray(
-            sparse.csr_matrix(block @ graph).multiply(block).sum(axis=1)
-        ).ravel()
-    return shared / n_neighbors

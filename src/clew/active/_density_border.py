@@ -1,4 +1,4 @@
-"""Explore dense rows farthest first, and ask about the rows at the border of each.
+"""Explore core rows farthest first, and ask about the border rows of each.
 
 Truong and Battiti 2013 (`truong2013`), Algorithm 19 (Active-Selecting-DBSCAN).
 """
@@ -14,37 +14,38 @@ import numpy.typing as npt
 from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.neighbors import NearestNeighbors
 
+from clew._neighbours import nearest_neighbours
 from clew._validation import NONE, check_parameters, integer, number
-from clew.active._ability_to_separate import nearest_neighbours
 from clew.active._answers import Pair
+from clew.active._strategy import Strategy
 from clew.active._view import Nearest, View, distances_to, mean_row, squared_distances
 from clew.exceptions import ParameterError
 
 IntArray = npt.NDArray[np.int64]
 
-# Border rows asked for each core row: the algorithm writes the same one twice and means two.
+# Number of border rows asked for each core row. Algorithm 19 writes the same border row twice; two rows are meant.
 _BORDERS_PER_CORE = 2
 
 
-class DensityBorder:
-    """Dense rows against each other, then each against the nearest rows at a border.
+class DensityBorder(Strategy):
+    """Compare core rows with each other, then each core row with its nearest border rows.
 
-    Takes the core row farthest from all selected ones, asks whether it belongs with each of them, nearest first, and
-    then about its two nearest border rows. What is implied is skipped. The number of clusters is not needed.
+    The next core row is the one farthest from all selected core rows. It is compared with each of them, nearest first,
+    and then with its two nearest border rows. Implied pairs are skipped. The number of clusters is not needed.
 
     Parameters
     ----------
     eps : float, optional
-        Radius of a neighbourhood; the median distance to the `min_samples`-th row (each row itself is the first), so
-        that half of the rows are core rows, unless given.
+        Radius around a row, as in DBSCAN. Default: the median distance to the `min_samples`-th nearest row (a row
+        itself is the first), so that half of the rows are core rows.
     min_samples : int, default=5
-        A row with so many rows within `eps`, itself included, is a core row; other rows within `eps` of a core row are
-        border rows. At most the number of rows is used.
+        A core row has at least this many rows within `eps`, itself included. Other rows within `eps` of a core row are
+        border rows. Values above the number of rows count as the number of rows.
 
     Notes
     -----
-    Departs from [1]: the two border rows are the nearest and the second nearest (the text names the nearest twice).
-    Rows in a known neighbourhood count as selected, and the neighbourhood is asked through one of its rows.
+    Departs from [1]: The two border rows are the nearest and the second nearest (the text names the nearest twice).
+    Rows in a known neighbourhood count as selected, and one of them represents the neighbourhood in questions.
 
     References
     ----------
@@ -69,7 +70,7 @@ class DensityBorder:
         return [cls(min_samples=3)]
 
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
-        """Finish what was begun, then take one core row after the other."""
+        """Finish the questions about selected core rows, then select the next core row."""
         if view.n_rows < 2:
             return
         dense: DenseRows = view.once(
@@ -81,7 +82,7 @@ class DensityBorder:
                 f"eps={self.eps} in DensityBorder: no row has min_samples={self.min_samples} rows within it. "
                 "Raise eps or lower min_samples."
             )
-        # One question at a time, all read from the view: a run that is resumed asks what one that goes on asks.
+        # Recomputed from the view for each question, so that a resumed run asks the same as an uninterrupted one.
         while (pair := _next_question(view, dense, rng)) is not None:
             yield pair
 
@@ -104,7 +105,7 @@ class DenseRows:
 
 
 def dense_rows(X: Any, eps: float | None, min_samples: int) -> DenseRows:
-    """Core and border rows in the sense of DBSCAN, without listing whole neighbourhoods."""
+    """Find core and border rows as DBSCAN does, without listing all rows within `eps`."""
     n_rows = X.shape[0]
     n_others = min(min_samples, n_rows) - 1
     reach = nearest_neighbours(X, n_others)[0][:, -1] if n_others else np.zeros(n_rows)
@@ -123,7 +124,7 @@ def dense_rows(X: Any, eps: float | None, min_samples: int) -> DenseRows:
 
 
 def _next_question(view: View, dense: DenseRows, rng: np.random.Generator) -> Pair | None:
-    """What is left to ask about the core rows selected so far, in their order; else about the next one."""
+    """The first open question about the selected core rows, in their order, else about the next core row."""
     selected = _selected(view, dense)
     for place, row in enumerate(selected):
         if (pair := _first_open(view, row, selected[:place], dense)) is not None:
@@ -146,7 +147,7 @@ def _selected(view: View, dense: DenseRows) -> list[int]:
     """One row of each neighbourhood known without questions, then the core rows that questions named, in order."""
     is_core = np.zeros(view.n_rows, dtype=bool)
     is_core[dense.core] = True
-    asked = [row for said in view.told for pair, _ in said for row in (pair.second, pair.first)]
+    asked: list[int] = view.said[:, 1::-1].ravel().tolist()
     asked += [row for pair in sorted(view.pending) for row in pair]
     named = [row for row in dict.fromkeys(asked) if is_core[row]]
     components = {view.knowledge.component(row) for row in named}
@@ -155,9 +156,9 @@ def _selected(view: View, dense: DenseRows) -> list[int]:
 
 
 def _first_open(view: View, row: int, earlier: list[int], dense: DenseRows) -> Pair | None:
-    """Does a row belong with any selected before it, and then, does it reach as far as its nearest border rows?"""
+    """The first open pair of a core row with earlier selected rows, else with its nearest border rows."""
     if not view.placed[row]:
-        # Nearest first: "same" then comes early and implies the rest.
+        # Nearest first, because an early "same" implies the rest.
         is_open = np.zeros(view.n_rows, dtype=bool)
         is_open[view.knowledge.open_rows(row)] = True
         others = np.array([other for other in earlier if is_open[other]], dtype=np.int64)

@@ -13,20 +13,22 @@ import numpy.typing as npt
 
 from clew.active._answers import Pair
 from clew.active._min_max import first_neighbourhood, least_certain
+from clew.active._strategy import Strategy
 from clew.active._view import View
 
 
-class ExploreConsolidate:
-    """Explore, then consolidate.
+class ExploreConsolidate(Strategy):
+    """Find every cluster by farthest-first traversal (Explore), then place random rows (Consolidate).
 
-    Explore takes the row farthest from all neighbourhoods and asks where it belongs, until there is a neighbourhood for
-    every cluster; Consolidate does so for random rows. Neighbourhoods are tried nearest first, and the last one is
-    implied. Where the number of clusters is unknown, it explores only.
+    Explore takes the row farthest from all neighbourhoods and asks where it belongs, until every cluster has a
+    neighbourhood. Consolidate asks the same about random rows. A row is compared with a random member of each
+    neighbourhood, nearest centre first. The last comparison is implied. If the number of clusters is unknown, the
+    strategy explores only.
 
     Parameters
     ----------
     consolidate : bool, default=True
-        False explores only.
+        If False, the strategy explores only.
 
     References
     ----------
@@ -56,10 +58,12 @@ class ExploreConsolidate:
             begun = half_placed(view, rows)
             row = int(begun[0]) if len(begun) else least_certain(view, rows) if explores else int(rng.choice(rows))
             why = "Is this a new group?" if explores else "Where does this row belong?"
-            # One question at a time, all read from the view: a run that is resumed asks what one that goes on asks.
-            yield Pair(row, view.nearest_neighbourhoods(row)[0].member, why=why)
+            # Recomputed from the view for each question, so that a resumed run asks the same as an uninterrupted one.
+            nearest = view.nearest_neighbourhoods(row)[0]
+            # The order of the rows depends on the order of the answers. Sorted, the random draw does not depend on it.
+            yield Pair(row, int(rng.choice(np.sort(nearest.rows))), why=why)
 
 
 def half_placed(view: View, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Those of some unplaced rows that a question has named already: they come first."""
+    """Unplaced rows that a question has already named. Strategies finish these rows first."""
     return rows[view.named[rows]]

@@ -1,4 +1,4 @@
-"""Ask nothing: the user volunteers the pairs.
+"""Ask no questions: the user volunteers the pairs.
 
 Truong and Battiti 2013 (`truong2013`), section 4: the passive scheme of Cohn, Caruana and McCallum 2003.
 """
@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from clew.active._answers import Pair
+from clew.active._strategy import Strategy
 from clew.active._view import View
 
 
-class Feedback:
-    """The user looks at the clusters and tells of pairs that are wrong.
+class Feedback(Strategy):
+    """Let the user look at the clusters and correct wrong pairs.
 
-    `Questions.ask` returns None at all times; `Questions.tell` takes any pair of rows.
+    `Questions.ask` always returns None. `Questions.tell` takes any pair of rows.
 
     References
     ----------
@@ -37,5 +38,5 @@ class Feedback:
     passive = True
 
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
-        """Nothing to ask."""
+        """Yield no question."""
         yield from ()

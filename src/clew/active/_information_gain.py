@@ -1,6 +1,6 @@
-"""Ask about the row whose cluster is most in doubt, judged by its cosines with the two nearest centres.
+"""Ask about the row with the most uncertain cluster, from its cosine similarities with the two nearest centres.
 
-Huang, Lam and Zhang 2007 as told in survey (`truong2013`) section 4, Eq. 74 to 87.
+Huang, Lam and Zhang 2007, as described in the survey `truong2013`, section 4, Eq. 74 to 87.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from sklearn.preprocessing import normalize
 
 from clew._validation import BOOLEAN, check_parameters, integer, number
 from clew.active._answers import DIFFERENT, SAME, Pair
+from clew.active._strategy import Strategy
 from clew.active._view import FloatArray, IntArray, View
 
-# Rows that may stand for a centre, nearest first: the second one is asked where the first was "unsure" or is pending.
-_STAND_INS = 5
+# Rows that may represent a centre, nearest first. The second one is used if the first was "unsure" or is pending.
+_N_REPRESENTATIVES = 5
 # Eq. 87 wants members whose probability is "high": more likely than not.
 _HIGH = 0.5
 
@@ -32,36 +33,36 @@ _PARAMETERS = {
 }
 
 
-class InformationGain:
+class InformationGain(Strategy):
     """Ask about the row whose membership has the highest entropy.
 
-    The rows are clustered with what is known. Of some random rows, the one whose cluster is most uncertain is compared
-    with another row of its cluster, the one nearest to the centre. After every `refit_every` answers the rows are
-    clustered anew, and after each one where these clusters leave nothing to ask. The clusterer is that of `Questions`;
-    `clew.IGKMeans` is the one of the paper. Rows are compared by cosines, which suits documents; where the origin means
-    nothing, standardise first.
+    The rows are clustered with all constraints. From a random sample, the row with the most uncertain cluster is
+    compared with the row of its cluster that is nearest to the centre. The rows are clustered again after every
+    `refit_every` answers, or earlier if the current clusters leave no question. The clusterer is that of `Questions`;
+    the paper uses `clew.IGKMeans`. Rows are compared by cosine similarity, which suits documents. If the origin of your
+    features has no meaning, standardise them first.
 
     Parameters
     ----------
     dependent : bool, default=False
-        Whether rows asked about before inform about rows like them (Eq. 82 to 87).
+        Whether rows with prior constraints or answers change the probabilities of similar rows (Eq. 82 to 87).
     n_sampled : int, default=100
-        Random rows from which the best is taken, S in the paper.
+        Size of the random sample from which the best row is taken, S in the paper.
     refit_every : int, default=10
-        Answers between two clusterings, P = Q / L in the paper.
+        Number of answers between two clusterings, P = Q / L in the paper.
     epsilon : float, default=1.0
-        Weight of the earlier rows in the dependent gain.
+        Weight of the rows with constraints in the dependent gain.
     budget : int, default=100
-        Number of questions planned, Q in the paper; with `epsilon` it sets the weight epsilon Q / n, at most 1. It is
-        no limit.
+        Planned number of questions, Q in the paper. It sets the weight epsilon Q / n, at most 1. It does not limit the
+        number of questions.
 
     Notes
     -----
-    Cosines below 0 count as 0. A question costs O(S k), with `dependent` O(S (k + a d)) for a rows asked about before;
-    a clustering O(n k d) beside the clusterer's own time.
-    Departs from [1]_: the survey leaves open which row of the cluster is the partner and which probability is high; we
-    take the row nearest to the centre, which the gain speaks of, and one half. A row that is known to be the same as or
-    to differ from that partner is not asked about until it changes cluster.
+    Cosines below 0 count as 0. A question takes O(S k) time, or with `dependent` O(S (k + a d)), where a is the number
+    of rows with constraints. A clustering takes O(n k d) beside the clusterer's own time.
+    Where the survey [1]_ is silent: The partner of a row is the row nearest to the centre, because the gain is about
+    the centre. A probability is high if it is above one half. A row whose relation to this partner is decided is not
+    asked about until it changes cluster.
 
     References
     ----------
@@ -98,19 +99,19 @@ class InformationGain:
         return [cls(), cls(dependent=True, n_sampled=5, refit_every=3)]
 
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
-        """Cluster, ask `refit_every` questions, repeat; end when a new clustering leaves no row to ask about."""
+        """Cluster, ask `refit_every` questions and repeat. End when a new clustering leaves no row to ask about."""
         while True:
-            # The clusters depend on the log alone: a run that is resumed asks what one that goes on asks.
+            # The clusters depend on the log alone, so that a resumed run asks the same as an uninterrupted one.
             n_answers = view.n_answers - view.n_answers % self.refit_every
             pair = self._best(view, Clustering.after(view, n_answers), rng)
-            if pair is None and n_answers < view.n_answers:  # nothing is left in these clusters: look at new ones
+            if pair is None and n_answers < view.n_answers:  # these clusters leave no question: cluster again
                 pair = self._best(view, Clustering.after(view, view.n_answers), rng)
             if pair is None:
                 return
             yield pair
 
     def _best(self, view: View, clustering: Clustering, rng: np.random.Generator) -> Pair | None:
-        """The pair of the row with the highest gain among some random rows (Eq. 77, 82); None when all are settled."""
+        """The random row with the highest gain, and its partner (Eq. 77, 82). None if every row is settled."""
         settled = np.zeros(view.n_rows, dtype=bool)
         while (rows := np.flatnonzero(~settled)).size:
             if rows.size > self.n_sampled:
@@ -128,7 +129,7 @@ class InformationGain:
         if not self.dependent:
             return entropy(must_probability(own, other))
         weight = min(self.epsilon * self.budget / view.n_rows, 1.0)
-        earlier = np.array(sorted({row for pair in view.asked for row in pair}), dtype=np.int64)
+        earlier = view.knowledge.related_rows()  # in a pair of Phi, the constraints so far
         earlier = earlier[must_probability(clustering.own[earlier], clustering.other[earlier]) > _HIGH]
         cosines = clustering.rows[rows] @ clustering.rows[earlier].T
         similarities = np.asarray(cosines.toarray() if sparse.issparse(cosines) else cosines, dtype=np.float64)
@@ -143,13 +144,13 @@ class InformationGain:
 
 
 def must_probability(own: FloatArray, other: FloatArray) -> FloatArray:
-    """Eq. 79 and 84: how likely a row belongs to its centre, by its similarities with that and the next nearest."""
+    """Probability that a row belongs to its centre, from its similarities with the two nearest centres (Eq. 79, 84)."""
     total = own + other
     return np.where(total > 0, own / np.where(total > 0, total, 1), 0.5)
 
 
 def entropy(probability: FloatArray) -> FloatArray:
-    """Eq. 78 and 83: the entropy of the answer."""
+    """Entropy of the answer (Eq. 78 and 83)."""
     found = np.zeros(len(probability))
     for one in (probability, 1 - probability):
         some = one > 0
@@ -166,7 +167,7 @@ def dependent_similarity(
     earlier: IntArray,
     weight: float,
 ) -> FloatArray:
-    """Eq. 86: similarity with a centre, mixed with that to the nearest earlier row of its cluster, if there is one."""
+    """Similarity with a centre, mixed with that to the nearest earlier row of its cluster, if there is one (Eq. 86)."""
     counts = (cluster[:, None] == clusters) & (rows[:, None] != earlier)
     nearest = np.where(counts, similarities, -1.0).max(axis=1, initial=-1.0)
     return np.where(nearest >= 0, (1 - weight) * similarity + weight * nearest, similarity)
@@ -174,31 +175,31 @@ def dependent_similarity(
 
 @dataclass(frozen=True)
 class Clustering:
-    """The clusters that questions are about."""
+    """The clusters that questions are about, with each row's similarities to centres."""
 
-    rows: Any  # of length one
+    rows: Any  # rows scaled to unit length
     labels: IntArray  # cluster of each row; -1: none
     next_best: IntArray  # cluster with the nearest other centre; -1: none
-    own: FloatArray  # similarity with the own centre
-    other: FloatArray  # with the nearest other centre
-    stand_ins: list[list[int]]  # rows nearest to each centre
+    own: FloatArray  # similarity with the row's own centre
+    other: FloatArray  # similarity with the nearest other centre
+    representatives: list[list[int]]  # rows nearest to each centre
 
     @classmethod
     def after(cls, view: View, n_answers: int) -> Clustering:
-        """The clusters after the first answers; the last few are kept while these stay the same."""
-        kept: list[tuple[list[Any], Clustering]] = view.once("information gain: last clusterings", list)
+        """The clusters after the first `n_answers` answers. The last few results are cached."""
+        cached: list[tuple[list[Any], Clustering]] = view.once("information gain: last clusterings", list)
         told = view.told[:n_answers]
-        for before, clustering in kept:
+        for before, clustering in cached:
             if before == told:
                 return clustering
         unit_rows = view.once("rows of length one", lambda: normalize(view.X))
         clustering = cls.of(unit_rows, view.labels(n_answers))
-        kept[:] = [(told, clustering), *kept[:1]]
+        cached[:] = [(told, clustering), *cached[:1]]
         return clustering
 
     @classmethod
     def of(cls, unit_rows: Any, found: npt.NDArray[Any]) -> Clustering:
-        """Compare every row with the centre of every cluster found."""
+        """Compute the similarity of every row with the centre of every cluster."""
         names, labels = np.unique(found, return_inverse=True)
         n_rows = len(labels)
         labels = labels.astype(np.int64).ravel()
@@ -208,24 +209,24 @@ class Clustering:
         if n_clusters == 0:
             nothing = np.zeros(n_rows)
             return cls(unit_rows, labels, labels, nothing, nothing, [])
-        every = similarities_with_centers(unit_rows, labels, n_clusters)
-        stand_ins = []
+        similarity = similarities_with_centers(unit_rows, labels, n_clusters)
+        representatives = []
         for cluster in range(n_clusters):
             members = np.flatnonzero(labels == cluster)
-            nearest = np.argsort(-every[members, cluster], kind="stable")[:_STAND_INS]
-            stand_ins.append(members[nearest].tolist())
+            nearest = np.argsort(-similarity[members, cluster], kind="stable")[:_N_REPRESENTATIVES]
+            representatives.append(members[nearest].tolist())
         everyone = np.arange(n_rows)
-        own = np.where(labels >= 0, every[everyone, labels], 0.0)
-        every[everyone[labels >= 0], labels[labels >= 0]] = -1.0
-        next_best = every.argmax(axis=1) if n_clusters > 1 else np.full(n_rows, -1)
-        other = every.max(axis=1).clip(0, 1)
-        return cls(unit_rows, labels, next_best, own, other, stand_ins)
+        own = np.where(labels >= 0, similarity[everyone, labels], 0.0)
+        similarity[everyone[labels >= 0], labels[labels >= 0]] = -1.0
+        next_best = similarity.argmax(axis=1) if n_clusters > 1 else np.full(n_rows, -1)
+        other = similarity.max(axis=1).clip(0, 1)
+        return cls(unit_rows, labels, next_best, own, other, representatives)
 
     def partner(self, view: View, row: int) -> int | None:
-        """The row to compare with, if that is open; None where the row is settled."""
+        """The row to compare a row with, or None if no such pair is open."""
         if self.labels[row] < 0:
             return None
-        for one in self.stand_ins[self.labels[row]]:
+        for one in self.representatives[self.labels[row]]:
             if view.knowledge.relation(row, one) in (SAME, DIFFERENT):
                 return None
             if view.is_open(row, one):
@@ -234,7 +235,7 @@ class Clustering:
 
 
 def similarities_with_centers(unit_rows: Any, labels: IntArray, n_clusters: int) -> FloatArray:
-    """Eq. 81, from 0 to 1: cosine of every row with the mean of each cluster's rows."""
+    """Cosine similarity of every row with the mean of each cluster, clipped to 0 and 1 (Eq. 81)."""
     sums = np.zeros((n_clusters, unit_rows.shape[1]))
     for cluster in range(n_clusters):
         sums[cluster] = np.asarray(unit_rows[np.flatnonzero(labels == cluster)].sum(axis=0), dtype=np.float64).ravel()

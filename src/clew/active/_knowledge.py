@@ -1,33 +1,61 @@
-"""What follows from answers, kept up to date answer by answer.
+"""Incremental closure of constraints: components and cannot-links between them, updated with each answer.
 
-The closure of the prior constraints is computed once; answers join and separate its components on top. Looking up what
-is known about a pair is constant time, adding an answer costs the smaller side of a merge.
+The closure of the prior constraints is computed once. Each answer then joins or separates two components. Looking up a
+pair takes constant time. Adding an answer takes time linear in the smaller of the two components. A journal records
+every change, so that the latest answers can be taken back in the time that adding them took.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from clew.active._answers import DIFFERENT, SAME, Answer
+from clew.active._journal import Journal
 from clew.constraints import Closure
 
 IntArray = npt.NDArray[np.int64]
 
 
+class _Merged(NamedTuple):
+    """Component `two` after it was merged into component `one`, and what `one` got that it did not have before."""
+
+    one: int
+    two: int
+    n_rows: int  # of `one`, before
+    rows: list[int]
+    edges: set[int]
+    new_edges: set[int]
+    cliques: set[int]
+    new_cliques: set[int]
+
+
 class Knowledge:
-    """Components of rows known to be together, and which of them are known to be apart."""
+    """Closure of prior constraints and answers: components, and the pairs of components known to be apart.
+
+    Attributes
+    ----------
+    journal : Journal
+        Changes by answers. Rewind it to take the latest answers back.
+    """
 
     def __init__(self, prior: Closure) -> None:
-        self._prior = prior
+        self._prior, self.journal = prior, Journal()
         self._parent: dict[int, int] = {}  # only components that answers touched
         self._rows: dict[int, list[int]] = {}
         self._apart: dict[int, set[int]] = {}
         self._cliques: dict[int, set[int]] = {}
         self._roots: IntArray | None = None
+        graph = prior.graph
+        self._is_prior_empty = prior.n_components == len(prior.component_of) and not len(graph.edges) + len(
+            graph.cliques
+        )
+        # The last `n_decided`, None if unknown; how often the journal had been rewound; whether it was read since.
+        self._decided: tuple[int | None, int, bool] = None, 0, False
 
     def _root(self, component: int) -> int:
         while (parent := self._parent.get(component, component)) != component:
@@ -35,23 +63,23 @@ class Knowledge:
         return component
 
     def component(self, row: int) -> int:
-        """A number for the component of a row, valid until the next answer."""
+        """Number of a row's component, valid until the next answer."""
         return self._root(int(self._prior.component_of[row]))
 
     def components(self, rows: IntArray | None = None) -> IntArray:
-        """The same for many rows at once, for all unless given."""
+        """Numbers of the components of some rows, or of all rows."""
         of_rows = self._prior.component_of if rows is None else self._prior.component_of[rows]
         return self._all_roots()[of_rows]
 
     def rows(self, row: int) -> IntArray:
-        """All rows known to be together with a row, itself included."""
+        """All rows of a row's component, the row included."""
         root = self.component(row)
         if root in self._rows:
             return np.array(self._rows[root], dtype=np.int64)
         return self._prior_rows(root)
 
     def size(self, row: int) -> int:
-        """How many rows are known to be together with a row, itself included."""
+        """Number of rows in a row's component, the row included."""
         root = self.component(row)
         return len(self._rows[root]) if root in self._rows else len(self._prior_rows(root))
 
@@ -60,7 +88,7 @@ class Knowledge:
         return rows[pointers[component] : pointers[component + 1]]
 
     def relation(self, first: int, second: int) -> Answer | None:
-        """SAME, DIFFERENT, or None when nothing is known."""
+        """SAME or DIFFERENT if the closure decides the pair, else None."""
         one, two = self.component(first), self.component(second)
         if one == two:
             return SAME
@@ -86,11 +114,20 @@ class Knowledge:
         return self._cliques[root]
 
     def apart(self, row: int) -> list[int]:
-        """A row of every component known to be apart from that of a row, in row order."""
+        """One row of each component known to be apart from a row's component, in row order."""
         return sorted(self._prior.first_row[list(self._apart_from(self.component(row)))].tolist())
 
+    def related_rows(self) -> IntArray:
+        """Rows known to be together with another row or apart from one, in row order."""
+        graph = self._prior.graph
+        is_related = (self._prior.sizes > 1) | (np.diff(graph.edge_ptr) > 0) | (np.diff(graph.clique_ptr) > 0)
+        found = is_related[self._prior.component_of]
+        for rows in self._rows.values():
+            found[rows] = True
+        return np.flatnonzero(found)
+
     def open_rows(self, row: int) -> IntArray:
-        """All rows about which nothing is known with respect to a row, in time linear in the rows."""
+        """All rows whose relation to a row is undecided, in time linear in the number of rows."""
         root, roots = self.component(row), self._all_roots()
         closed = np.zeros(self._prior.n_components, dtype=bool)
         closed[[root, *self._edges(root)]] = True
@@ -98,7 +135,7 @@ class Knowledge:
         return np.flatnonzero(~closed[self.components()])
 
     def _in_cliques_of(self, root: int) -> IntArray:
-        """Components of the prior that share a clique with one, possibly with repeats."""
+        """Prior components that share a cannot-link clique with a component, possibly repeated."""
         graph = self._prior.graph
         parts = [graph.members[graph.member_ptr[one] : graph.member_ptr[one + 1]] for one in self._clique_ids(root)]
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
@@ -111,12 +148,12 @@ class Knowledge:
         return self._roots
 
     def contradicts(self, said: Iterable[tuple[tuple[int, int], Answer]]) -> bool:
-        """Whether pairs, taken together, contradict each other or what is known; changes nothing."""
+        """Whether pairs, taken together, contradict each other or the closure. The closure stays as it is."""
         parent: dict[int, int] = {}
 
         def root(component: int) -> int:
             while (above := parent.get(component, component)) != component:
-                component = above
+                parent[component] = component = parent.get(above, above)  # path halving: stars make long paths
             return component
 
         apart = []
@@ -132,44 +169,72 @@ class Knowledge:
         return any(root(one) == root(two) for one, two in apart) or any(map(self._holds_apart, joined.values()))
 
     def _holds_apart(self, components: list[int]) -> bool:
-        """Whether some of these components are known to be apart."""
+        """Whether any two of these components are known to be apart."""
         cliques = [clique for component in components for clique in self._clique_ids(component)]
+        joined = set(components)
         return len(set(cliques)) < len(cliques) or any(
-            not self._edges(component).isdisjoint(components) for component in components
+            not self._edges(component).isdisjoint(joined) for component in components
         )
 
     def add(self, first: int, second: int, answer: Answer) -> bool:
-        """Take an answer in; False, and nothing changed, if it contradicts what is known."""
-        known = self.relation(first, second)
-        if known is not None and known is not answer:
-            return False
+        """Add an answer to the closure. Returns False and changes nothing if the answer contradicts the closure."""
         one, two = self.component(first), self.component(second)
+        if one == two if answer is DIFFERENT else one != two and self._known_apart(one, two):
+            return False
+        n_before, n_rewound, is_read = self._decided
+        n_decided = None
+        if n_before is not None and is_read and n_rewound == self.journal.n_rewound and self._is_prior_empty:
+            # Somebody looks at the number after each answer: update it. Otherwise it is counted when it is needed.
+            n_decided = n_before + self.n_decided_by(first, second, answer)
+        self._join_or_separate(one, two, answer)
+        self._decided = n_decided, n_rewound, False
+        return True
+
+    def _join_or_separate(self, one: int, two: int, answer: Answer) -> None:
         for root in (one, two):
             if root not in self._rows:
                 self._rows[root] = self._prior_rows(root).tolist()
-        if known is None and answer is DIFFERENT:
-            self._edges(one).add(two)
-            self._edges(two).add(one)
-        elif known is None:
+                self.journal.note(self._rows.__delitem__, root)
+        if answer is SAME and one != two:
             self._merge(one, two)
-        return True
+        elif answer is DIFFERENT and two not in self._edges(one):
+            for root, other in ((one, two), (two, one)):
+                self._edges(root).add(other)
+                self.journal.note(self._edges(root).discard, other)
 
     def _merge(self, one: int, two: int) -> None:
         if len(self._rows[one]) + len(self._edges(one)) < len(self._rows[two]) + len(self._edges(two)):
             one, two = two, one
-        for other in self._edges(two):
+        edges, cliques = self._edges(two) - self._edges(one), self._clique_ids(two) - self._clique_ids(one)
+        merged = _Merged(
+            one, two, len(self._rows[one]), self._rows[two], self._edges(two), edges, self._clique_ids(two), cliques
+        )
+        for other in merged.edges:
             others = self._edges(other)
             others.discard(two)
             others.add(one)
-        self._edges(one).update(self._edges(two))
-        self._clique_ids(one).update(self._clique_ids(two))
-        self._rows[one] += self._rows[two]
+        self._edges(one).update(edges)
+        self._clique_ids(one).update(cliques)
+        self._rows[one] += merged.rows
         del self._apart[two], self._cliques[two], self._rows[two]
         self._parent[two] = one
         self._roots = None
+        self.journal.note(self._unmerge, merged)
+
+    def _unmerge(self, merged: _Merged) -> None:
+        one, two = merged.one, merged.two
+        del self._parent[two], self._rows[one][merged.n_rows :]
+        self._rows[two], self._apart[two], self._cliques[two] = merged.rows, merged.edges, merged.cliques
+        self._apart[one] -= merged.new_edges
+        self._cliques[one] -= merged.new_cliques
+        for other in merged.edges:
+            self._apart[other].add(two)
+            if other in merged.new_edges:
+                self._apart[other].discard(one)
+        self._roots = None
 
     def n_decided_by(self, first: int, second: int, answer: Answer) -> int:
-        """How many pairs an answer would decide, itself included; 0 if it is decided already."""
+        """Number of pairs that an answer would decide, its own pair included; 0 if the pair is already decided."""
         if self.relation(first, second) is not None:
             return 0
         one, two = self.component(first), self.component(second)
@@ -181,7 +246,7 @@ class Knowledge:
         return n_one * n_two + new
 
     def _apart_from(self, root: int) -> set[int]:
-        """All components known to be apart from one."""
+        """All components known to be apart from a component."""
         in_cliques = {self._root(one) for one in self._in_cliques_of(root).tolist()}
         return (self._edges(root) | in_cliques) - {root}
 
@@ -189,7 +254,14 @@ class Knowledge:
         return sum(len(self._rows[root]) if root in self._rows else len(self._prior_rows(root)) for root in roots)
 
     def n_decided(self) -> int:
-        """Pairs of rows that answers and prior knowledge decide, among the components that answers touched."""
+        """Number of pairs of rows decided by answers and prior constraints, among components with answers."""
+        found, n_rewound, _ = self._decided
+        if found is None or n_rewound != self.journal.n_rewound:
+            found = self._count_decided()
+        self._decided = found, self.journal.n_rewound, True
+        return found
+
+    def _count_decided(self) -> int:
         sizes = {root: len(rows) for root, rows in self._rows.items()}
         in_clique: dict[int, list[int]] = {}
         for root in sizes:

@@ -1,4 +1,4 @@
-"""How good the clusters get with the number of questions: simulated runs of a strategy against known classes.
+"""Learning curves: scores of the clusters against the number of questions, from simulated runs with known classes.
 
 The held-out protocol is that of Basu, Banerjee and Mooney 2004 (`basu2004`), section 5.3.
 """
@@ -16,15 +16,16 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-from clew._base import ConstrainedClusterer
+from clew._base import ConstrainedClusterer, warn_caller
 from clew._validation import check_matrix
 from clew.active._oracle import Oracle
-from clew.active._questions import Questions, Strategy, run
+from clew.active._questions import Questions, run
+from clew.active._strategy import Strategy
 from clew.constraints import Constraints
 from clew.evaluation import (
     adjusted_rand_score,
     matching_accuracy,
-    normalized_mutual_info,
+    normalized_mutual_info_score,
     pairwise_scores,
     rand_score,
 )
@@ -35,33 +36,35 @@ FloatArray = npt.NDArray[np.float64]
 
 _N_FOLDS = 10
 
-_SCORES: dict[str, Callable[[Any, Any], float]] = {
-    "ari": adjusted_rand_score,
-    "nmi": normalized_mutual_info,
-    "pairwise_f": lambda labels_true, labels_pred: pairwise_scores(labels_true, labels_pred).f,
-    "rand": rand_score,
-    "accuracy": matching_accuracy,
+# Functions of the true classes, the clusters, and the answered pairs.
+_SCORES: dict[str, Callable[[Any, Any, Constraints], float]] = {
+    "ARI": lambda true, found, stated: adjusted_rand_score(true, found),
+    "NMI": lambda true, found, stated: normalized_mutual_info_score(true, found),
+    "pairwise F": lambda true, found, stated: pairwise_scores(true, found, stated).f,
+    "Rand": lambda true, found, stated: rand_score(true, found),
+    "accuracy": lambda true, found, stated: matching_accuracy(true, found),
 }
-_NAMES = {"ari": "ARI", "nmi": "NMI", "pairwise_f": "pairwise F", "rand": "Rand", "accuracy": "accuracy"}
-_USUAL_SCORES = {"all": ("ari",), "basu2004": ("nmi", "pairwise_f")}
+_OLD_NAMES = {"ari": "ARI", "nmi": "NMI", "pairwise_f": "pairwise F", "rand": "Rand"}
+_USUAL_SCORES = {"all": ("ARI",), "basu2004": ("NMI", "pairwise F")}
 
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """Scores of one strategy at some numbers of questions; see `learning_curve`.
+    """Scores of one strategy at several numbers of questions; see `learning_curve`.
 
     Attributes
     ----------
     strategy : str
-        Its class.
+        Name of the strategy's class.
     protocol : str
     budgets : tuple of ints
         Numbers of questions.
     seeds : tuple of ints
     scores : dict
-        Name of a score → array of shape (n_budgets, n_seeds); the first one is what `table`, `mean` and `area` show.
+        Name of a score, as in `clew.evaluation.evaluate`, to an array of shape (n_budgets, n_seeds). `values`, `mean`
+        and `area` are about the first score.
     asked : ndarray of shape (n_budgets, n_seeds)
-        Questions answered; fewer than the budget where the strategy had nothing left to ask. With folds, their mean.
+        Number of questions answered, below the budget if the strategy had no question left. With folds: the mean.
     """
 
     strategy: str
@@ -72,14 +75,14 @@ class LearningCurve:
     asked: FloatArray
 
     @property
-    def table(self) -> FloatArray:
-        """The first score: a row for each budget, a column for each seed."""
+    def values(self) -> FloatArray:
+        """The first score as an array: one row per budget, one column per seed."""
         return next(iter(self.scores.values()))
 
     @property
     def mean(self) -> FloatArray:
-        """The first score at each budget, its mean over the seeds."""
-        return self.table.mean(axis=1)
+        """Mean of the first score over the seeds, at each budget."""
+        return self.values.mean(axis=1)
 
     @property
     def area(self) -> float:
@@ -89,7 +92,7 @@ class LearningCurve:
             return float(self.mean[0])
         return float(np.sum(np.diff(width) * (self.mean[1:] + self.mean[:-1]) / 2) / (width[-1] - width[0]))
 
-    def rows(self) -> list[dict[str, Any]]:
+    def table(self) -> list[dict[str, Any]]:
         """One dict for each budget and seed, ready for a data frame."""
         return [
             {
@@ -122,14 +125,14 @@ class LearningCurve:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw, for several curves in one picture; a new figure unless given.
+            Axes to draw on, for several curves in one figure. Default: a new figure.
         score : str, optional
-            Which one, the first unless given.
+            Name of the score. Default: the first one.
 
         Returns
         -------
         matplotlib figure
-            Not shown.
+            The figure. Call its `show` or `savefig` yourself.
 
         Raises
         ------
@@ -149,7 +152,7 @@ class LearningCurve:
         axes.set_xticks(self.budgets, [str(budget) for budget in self.budgets])
         axes.set_xticks([], minor=True)
         axes.set_xlabel("questions")
-        axes.set_ylabel(_NAMES[name])
+        axes.set_ylabel(name)
         axes.legend(frameon=False)
         return axes.get_figure()
 
@@ -176,30 +179,31 @@ def learning_curve(
     seeds: Iterable[int] = range(5),
     scores: Sequence[str] | None = None,
 ) -> LearningCurve:
-    """Ask a simulated person who knows the classes, and score the clusters along the way.
+    """Ask a simulated annotator who knows the classes, and score the clusters at each budget.
 
     Parameters
     ----------
     X : array-like or CSR matrix of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
-        True classes; rows with -1 have none: questions about them are answered "unsure", and they are not scored.
+        True classes. Rows with -1 have no class: questions about them are answered "unsure", and they are not scored.
     strategy : Strategy, or a class or function without arguments that makes one
         For example ``ExploreConsolidate`` or ``ExploreConsolidate(consolidate=False)``.
     n_clusters : int, optional
-        Number of clusters, where the strategy and the clusterer may know it.
+        Number of clusters, if the strategy and the clusterer may use it.
     clusterer : estimator, optional
-        Makes the clusters from what is known, as in `Questions`; where its `random_state` is None, the seed is used.
+        Makes the clusters from the constraints, as in `Questions`. If its `random_state` is None, the seed is used.
     budgets : sequence of ints, default=(10, 25, 50, 100, 200)
-        Numbers of questions at which to score, rising. Where questions run out, the last value is carried on.
+        Numbers of questions at which to score, in rising order. If questions run out, the last score is repeated.
     protocol : {"all", "basu2004"}, default="all"
-        "all" asks about all rows and scores all rows. "basu2004" sets each tenth of the rows aside in turn, asks about
-        the others only, clusters all rows, scores the tenth that was set aside, and averages over the ten.
+        "all" asks about all rows and scores all rows. "basu2004" is ten-fold cross-validation: it asks about the rows
+        outside a fold only, clusters all rows, scores the fold, and averages over the ten folds.
     noise, unsure : float, default=0.0
         Probability of a wrong answer, and of "don't know"; see `Oracle`.
     seeds : iterable of ints, default=range(5)
-        One run each; same seed, same run.
-    scores : sequence of {"ari", "nmi", "pairwise_f", "rand", "accuracy"}, optional
-        "ari" for "all" and "nmi", "pairwise_f" for "basu2004" unless given.
+        One run per seed. The same seed gives the same run.
+    scores : sequence of {"ARI", "NMI", "pairwise F", "Rand", "accuracy"}, optional
+        Default: "ARI" for the protocol "all", and "NMI", "pairwise F" for "basu2004". "pairwise F" leaves out the
+        answered pairs (section 5.2 of [1]_). The other scores count all rows.
 
     Returns
     -------
@@ -207,14 +211,14 @@ def learning_curve(
 
     Notes
     -----
-    Folds are drawn anew for each seed; the paper has one set of ten. Guesses of the strategy count as in
-    `Questions.labels`. With "basu2004" the clusterer always makes the clusters, also where a strategy has clusters of
-    its own, since those know nothing of the rows set aside.
+    Folds are drawn again for each seed, while the paper has one set of ten. Guesses of the strategy count as in
+    `Questions.labels`. With "basu2004" the clusterer always makes the clusters, even if the strategy has its own
+    clusterer, because the strategy does not see the held-out rows.
 
     References
     ----------
     .. [1] S. Basu, A. Banerjee, R. J. Mooney (2004). "Active semi-supervision for pairwise constrained clustering."
-       SDM. Section 5.3.
+       SDM. Sections 5.2 and 5.3.
 
     Examples
     --------
@@ -224,7 +228,7 @@ def learning_curve(
     >>> curve = learning_curve(
     ...     iris.X, iris.y, ExploreConsolidate, n_clusters=3, budgets=(10, 100), seeds=range(2)
     ... )
-    >>> curve.table.shape
+    >>> curve.values.shape
     (2, 2)
     >>> bool(curve.mean[1] > curve.mean[0])
     True
@@ -249,7 +253,7 @@ def learning_curve(
 
 @dataclass(frozen=True)
 class _Simulation:
-    """What the runs of all seeds share."""
+    """Data and parameters shared by the runs of all seeds."""
 
     X: Any
     y: npt.NDArray[Any]
@@ -262,12 +266,12 @@ class _Simulation:
     scores: tuple[str, ...]
 
     def on_all_rows(self, seed: int) -> list[list[float]]:
-        """Ask about all rows, score all rows."""
-        questions = self._questions(self.X, seed)
-        return list(self._along(questions, self._oracle(self.y, seed), questions.labels, _rows_with_class(self.y)))
+        """Ask about all rows and score all rows."""
+        questions, rows = self._questions(self.X, seed), np.arange(self.y.size)
+        return list(self._along(questions, rows, questions.labels, _rows_with_class(self.y), seed))
 
     def held_out(self, seed: int) -> FloatArray:
-        """Basu 2004, section 5.3: constraints from nine tenths of the rows, scores on the tenth; the mean of ten."""
+        """Ten-fold cross-validation of Basu 2004, section 5.3: ask about nine folds, score the tenth, average."""
         folds = KFold(_N_FOLDS, shuffle=True, random_state=seed).split(self.y)
         scored = ((train, test[np.isin(test, _rows_with_class(self.y))]) for train, test in folds)
         return np.mean([self._fold(train, test, seed) for train, test in scored if test.size], axis=0)
@@ -279,7 +283,7 @@ class _Simulation:
             known = lifted(questions.constraints | questions.guesses, train, self.y.size)
             return np.asarray(questions._model(questions.view).fit(self.X, constraints=known).labels_)
 
-        return list(self._along(questions, self._oracle(self.y[train], seed), labels, test))
+        return list(self._along(questions, train, labels, test, seed))
 
     def _questions(self, X: Any, seed: int) -> Questions:
         model = None if self.clusterer is None else clone(self.clusterer)
@@ -287,24 +291,23 @@ class _Simulation:
             model.set_params(random_state=seed)
         return Questions(X, self.strategy, self.n_clusters, model, random_state=seed)
 
-    def _oracle(self, y: npt.NDArray[Any], seed: int) -> Oracle:
-        return Oracle(y, noise=self.noise, unsure=self.unsure, random_state=seed)
-
     def _along(
-        self, questions: Questions, oracle: Oracle, labels: Callable[[], npt.NDArray[Any]], scored: IntArray
+        self, questions: Questions, asked: IntArray, labels: Callable[[], npt.NDArray[Any]], scored: IntArray, seed: int
     ) -> Iterator[list[float]]:
-        """Questions answered and scores, at each budget."""
+        """Ask about the rows `asked`. Returns the number of answers and the scores at each budget."""
+        oracle = Oracle(self.y[asked], noise=self.noise, unsure=self.unsure, random_state=seed)
         result: list[float] = []
         for budget in self.budgets:
             n_more = run(questions, oracle, budget - len(questions.answers))
             if n_more or not result:
                 found = labels()[scored]
-                result = [_SCORES[name](self.y[scored], found) for name in self.scores]
+                stated = lifted(questions.stated, asked, self.y.size).restrict(scored)
+                result = [_SCORES[name](self.y[scored], found, stated) for name in self.scores]
             yield [len(questions.answers), *result]
 
 
 def lifted(pairs: Constraints, rows: IntArray, n_samples: int) -> Constraints:
-    """Pairs among some rows as pairs among all rows: row i of `pairs` is row ``rows[i]``."""
+    """Renumber pairs of a subset of rows as pairs of all rows: row i of `pairs` is row ``rows[i]``."""
     return Constraints(
         rows[pairs.must_link],
         rows[pairs.cannot_link],
@@ -315,7 +318,7 @@ def lifted(pairs: Constraints, rows: IntArray, n_samples: int) -> Constraints:
 
 
 def _strategy(given: Any) -> Strategy:
-    """The strategy itself, made where a factory was given: something that can be called without arguments."""
+    """Return the given strategy, or call the given class or factory without arguments to make one."""
     if not callable(given):
         raise ParameterError(f"strategy={given!r}: expected a query strategy such as ExploreConsolidate().")
     try:
@@ -358,6 +361,11 @@ def _is_integer(value: Any) -> bool:
 
 def _score_names(given: Sequence[str]) -> tuple[str, ...]:
     names = (given,) if isinstance(given, str) else tuple(given)
+    for name in _OLD_NAMES.keys() & set(names):
+        warn_caller(
+            f"{name!r} is called {_OLD_NAMES[name]!r} now; version 0.2 refuses the old name.", DeprecationWarning
+        )
+    names = tuple(_OLD_NAMES.get(name, name) for name in names)
     unknown = [name for name in names if name not in _SCORES]
     if unknown or not names:
         raise ParameterError(f"scores={given!r}: expected some of {', '.join(_SCORES)}.")
@@ -369,7 +377,7 @@ def _classes(y: Any) -> npt.NDArray[Any]:
     if classes.ndim != 1:
         raise DataError(f"y has shape {classes.shape}: expected one class per row (1-D).")
     if not _rows_with_class(classes).size:
-        raise DataError("y names no class: there is nothing to score. Give the true class of at least one row.")
+        raise DataError("y has no class, so there is nothing to score. Give the true class of at least one row.")
     return classes
 
 

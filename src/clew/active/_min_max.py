@@ -1,4 +1,4 @@
-"""Ask about the row that is least like any row whose place is known.
+"""Min-max: ask about the row that is least similar to all placed rows.
 
 Mallapragada, Jin and Jain 2008 (`mallapragada2008`); Truong and Battiti 2013 (`truong2013`), Eq. 69 and 70.
 """
@@ -11,23 +11,24 @@ from typing import Any
 import numpy as np
 
 from clew.active._answers import SAME, Pair
+from clew.active._strategy import Strategy
 from clew.active._view import IntArray, View, dense_row, distances_to, squared_distances
 
 _NEW, _WHERE = "Is this a new group?", "Where does this row belong? It is least like any row placed so far."
 
 
-class MinMax:
+class MinMax(Strategy):
     """Explore, then place the row whose largest similarity to the placed rows is smallest.
 
-    The placed rows are the skeleton. A row is asked about against each neighbourhood it may belong to, the one with the
-    nearest row first, by that row; the last one is implied.
+    The placed rows are the skeleton. A row is compared with the nearest row of each neighbourhood that it may belong
+    to, nearest neighbourhood first. The last comparison is implied.
 
     Notes
     -----
-    Similarity falls with Euclidean distance, so both phases take the row farthest from the skeleton; they differ in
-    what they look for. Explore ends when every cluster is found: where their number is unknown, it never does.
-    O(n d) per placed row, from running minima; memory O(n).
-    Departs from [1]: a row joins the skeleton once it is placed, not when it was asked about once.
+    Similarity falls with Euclidean distance, so both phases take the row farthest from the skeleton. Explore ends when
+    every cluster is found. If the number of clusters is unknown, it never ends.
+    Time O(n d) per placed row, from running minima. Memory O(n).
+    Departs from [1]: A row joins the skeleton when it is placed, not after the first question about it.
 
     References
     ----------
@@ -44,7 +45,7 @@ class MinMax:
     """
 
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
-        """Explore and consolidate, the least certain row first."""
+        """Explore, then consolidate, least certain row first."""
         yield from first_neighbourhood(view, rng, np.arange(view.n_rows))
         while view.neighbourhoods and (rows := view.unplaced()).size:
             row = least_certain(view, rows)
@@ -59,11 +60,11 @@ def first_neighbourhood(
     *choices: IntArray,
     question: Callable[[int, int], Any] = lambda row, start: Pair(row, start, why=_NEW),
 ) -> Generator[Any, Any, None]:
-    """A random row and the one farthest from it, among the first of some sets of rows that has an open pair.
+    """Ask about a random row and the row farthest from it, within the first set of rows that has an open pair.
 
-    "Unsure" moves on to another pair.
+    After "unsure" another pair is drawn.
     """
-    # All is drawn anew for each question, so that a run that is resumed asks what one that goes on asks.
+    # Drawn again for each question, so that a resumed run asks the same as an uninterrupted one.
     while not view.neighbourhoods:
         found = next((pair for rows in choices if (pair := _far_pair(view, rng, rows)) is not None), None)
         if found is None:
@@ -81,23 +82,23 @@ def _far_pair(view: View, rng: np.random.Generator, rows: IntArray) -> tuple[int
 
 
 def why(view: View) -> str:
-    """The sentence for the phase that the view is in."""
+    """The reason shown with a question, for the current phase."""
     complete = view.n_clusters is not None and len(view.neighbourhoods) >= view.n_clusters
     return _WHERE if complete else _NEW
 
 
 def least_certain(view: View, rows: IntArray) -> int:
-    """The row whose largest similarity to the skeleton is smallest (Eq. 70); the first of equals."""
+    """The row whose largest similarity to the skeleton is smallest (Eq. 70). The first row wins ties."""
     return int(rows[view.to_placed()[rows].argmax()])
 
 
 def nearest_members(view: View, row: int) -> list[int]:
-    """Of each neighbourhood that a row may belong to, the row nearest to it; the nearest one first."""
+    """The nearest row of each neighbourhood that a row may belong to, nearest first."""
     found = []
     point = dense_row(view.X, row)
     for neighbourhood in view.open_neighbourhoods(row):
         distances = squared_distances(view.X, neighbourhood.rows, point)[:, 0]
-        # Rows are listed as answers joined them: the lower of equals does not depend on that.
+        # Ties go to the lower row, because the order of the rows depends on the order of the answers.
         nearest = min(zip(distances.tolist(), neighbourhood.rows.tolist(), strict=True))
         found.append(nearest)
     return [member for _, member in sorted(found)]

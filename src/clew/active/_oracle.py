@@ -1,4 +1,4 @@
-"""A simulated person who knows the labels, errs now and then, and gets tired."""
+"""A simulated annotator who knows the labels, with an error rate, a rate of "don't know" and a budget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clew.exceptions import ClewError, ParameterError
 
 
 class BudgetSpentError(ClewError):
-    """The oracle has answered as many questions as it was given."""
+    """The oracle has spent its budget of answers."""
 
 
 class Oracle:
@@ -21,13 +21,13 @@ class Oracle:
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        True labels; -1 makes every question about the row UNSURE.
+        True labels. Every question about a row with label -1 is answered UNSURE.
     noise : float
         Probability of a wrong answer, independent in every call.
     unsure : float
         Probability of "don't know", independent in every call.
     budget : int, optional
-        Questions it answers before it raises `BudgetSpentError`.
+        Number of answers before a call raises `BudgetSpentError`.
     random_state : int, Generator, RandomState or None
 
     Examples
@@ -49,7 +49,7 @@ class Oracle:
         self._rng = as_generator(random_state)
 
     def __call__(self, question: Pair | Which) -> Any:
-        """Answer a question: SAME, DIFFERENT or UNSURE; for `Which`, also one of its candidates."""
+        """Answer a question with SAME, DIFFERENT or UNSURE, or for `Which` also with one of its candidates."""
         if self.budget is not None and self.n_answered >= self.budget:
             raise BudgetSpentError(f"The oracle's budget of {self.budget} answers is spent.")
         self.n_answered += 1

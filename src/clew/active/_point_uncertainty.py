@@ -1,4 +1,4 @@
-"""Place the row whose neighbourhood is least certain, per question it takes to place it.
+"""Ask about the row with the highest uncertainty per question that placing it takes.
 
 Xiong, Azimi and Fern 2014 (`xiong2014`): NPU.
 """
@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.ensemble import RandomForestClassifier
 
+from clew._base import quietly
 from clew._validation import check_parameters, integer
 from clew.active._answers import DIFFERENT, Pair
 from clew.active._explore_consolidate import half_placed
 from clew.active._min_max import first_neighbourhood
+from clew.active._strategy import Strategy
 from clew.active._view import View, squared_distances
 from clew.constraints import Constraints
 from clew.partitional import PCKMeans
@@ -23,27 +25,27 @@ from clew.partitional import PCKMeans
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# The clustering is made anew for each question; its last rounds hardly change what the forest learns.
+# Tolerance of the clustering before each question. Its last iterations hardly change the forest.
 _TOLERANCE = 1e-3
 
 
-class PointUncertainty:
-    r"""Normalised point-based uncertainty: the most uncertain row per question that placing it takes.
+class PointUncertainty(Strategy):
+    r"""Normalised point-based uncertainty (NPU): ask about the row with the highest entropy per expected question.
 
-    Neighbourhoods are rows known to be together. Before a question, the data are clustered with all that is known, and
-    a random forest learns the clusters; two rows are as alike as the share of trees in which they meet in a leaf.
-    The row that is asked about, against neighbourhoods in order of probability, is the one with the largest ratio of
-    entropy to expected questions.
+    A neighbourhood is a set of rows known to be together. Before a question, the rows are clustered with all
+    constraints, and a random forest is trained on the clusters. The similarity of two rows is the share of trees in
+    which they fall into the same leaf. The next row has the largest ratio of entropy to expected number of questions.
+    It is compared with the neighbourhoods in order of probability.
 
     Parameters
     ----------
     n_trees : int, default=50
-        Trees of the forest.
+        Number of trees in the forest.
     forest_rows : int, default=1000
-        The forest learns from a random sample of at most this many rows.
+        Largest number of rows that the forest is trained on, sampled at random.
     max_rows : int, default=5000
-        At most this many rows, drawn at random, compete for a question; as many, and those that something is known
-        about, are clustered.
+        Largest number of candidate rows per question, sampled at random. The clustering uses a sample of the same size,
+        plus all rows with constraints.
 
     Notes
     -----
@@ -53,11 +55,11 @@ class PointUncertainty:
               x^* = \arg\max_x \frac{-\sum_i p_i(x) \log_2 p_i(x)}{\sum_i i \, p_{(i)}(x)},
 
     where :math:`p_{(1)} \ge p_{(2)} \ge \dots` are the probabilities in the order of the questions. A row is placed
-    before the next one is chosen.
-    Departs from [1]_: clustering and forest are made for each question, not for each row, so that a log that is resumed
-    meets the same ones; large data are sampled; the last neighbourhood costs no question where the number of
-    clusters is known and all are found; while there is one neighbourhood, and every entropy is 0, the row farthest from
-    it is taken.
+    before the next row is chosen.
+    Departs from [1]_: Clustering and forest are made for each question, not for each row, so that a resumed log meets
+    the same ones. Large data are sampled. The last neighbourhood takes no question if the number of clusters is known
+    and all of them are found. While there is only one neighbourhood, every entropy is 0, and the row farthest from it
+    is taken.
 
     References
     ----------
@@ -81,7 +83,7 @@ class PointUncertainty:
         return [cls(n_trees=3)]
 
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
-        """Place the most uncertain row, again and again."""
+        """Ask about the most uncertain row until it is placed, then about the next."""
         yield from first_neighbourhood(view, rng, np.arange(view.n_rows))
         while view.neighbourhoods and (rows := _candidates(view)).size:
             if len(view.neighbourhoods) < 2:
@@ -96,11 +98,11 @@ class PointUncertainty:
             row = int(rows[best])
             may_be = {one.member for one in view.open_neighbourhoods(row)}
             likeliest_first = [view.neighbourhoods[place].member for place in np.argsort(-chances[best], kind="stable")]
-            # One question at a time, all read from the view: a run that is resumed asks what one that goes on asks.
+            # Recomputed from the view for each question, so that a resumed run asks the same as an uninterrupted one.
             yield Pair(row, next(member for member in likeliest_first if member in may_be), why=why)
 
     def _chances(self, view: View, rows: IntArray, rng: np.random.Generator) -> tuple[IntArray, FloatArray]:
-        """Rows that compete, and how likely each belongs to each neighbourhood."""
+        """Candidate rows, and the probability of each neighbourhood for each of them."""
         rows = _sample(rows, self.max_rows, rng)
         neighbourhoods = [one.rows for one in view.neighbourhoods]
         clustered, labels = _cluster(view, neighbourhoods, self.max_rows, rng)
@@ -113,7 +115,7 @@ class PointUncertainty:
 
 
 def probabilities(leaves: IntArray, neighbourhood_leaves: list[IntArray]) -> FloatArray:
-    """How likely each row belongs to each neighbourhood.
+    """Probability that each row belongs to each neighbourhood.
 
     Parameters
     ----------
@@ -124,12 +126,12 @@ def probabilities(leaves: IntArray, neighbourhood_leaves: list[IntArray]) -> Flo
     Returns
     -------
     ndarray of shape (n_rows, n_neighbourhoods)
-        Mean proximity to the members, divided by the sum over neighbourhoods; the same for all where it is 0 for all.
+        Mean proximity to the members, normalised to sum 1 over the neighbourhoods. Uniform if all proximities are 0.
     """
     n_leaves = 1 + max(int(some.max()) for some in (leaves, *neighbourhood_leaves))
     found = np.zeros((len(leaves), len(neighbourhood_leaves)))
     for tree in range(leaves.shape[1]):
-        # Members per leaf, so that no row is compared with a member one by one.
+        # Counts of members per leaf, which avoid comparing each row with each member.
         shares = [np.bincount(some[:, tree], minlength=n_leaves) / len(some) for some in neighbourhood_leaves]
         found += np.column_stack(shares)[leaves[:, tree]]
     total = found.sum(axis=1, keepdims=True)
@@ -137,7 +139,7 @@ def probabilities(leaves: IntArray, neighbourhood_leaves: list[IntArray]) -> Flo
 
 
 def uncertainty(chances: FloatArray, *, all_found: bool) -> FloatArray:
-    """Entropy in bits over the expected number of questions; with all clusters found, the last answer is implied."""
+    """Entropy in bits per expected question. If all clusters are found, the last answer is implied."""
     logarithms = np.log2(chances, out=np.zeros_like(chances), where=chances > 0)
     entropy = -(chances * logarithms).sum(axis=1)
     n_questions = np.arange(1, chances.shape[1] + 1)
@@ -146,10 +148,11 @@ def uncertainty(chances: FloatArray, *, all_found: bool) -> FloatArray:
     return entropy / (-np.sort(-chances, axis=1) @ n_questions)
 
 
+@quietly()
 def _cluster(
     view: View, neighbourhoods: list[IntArray], max_rows: int, rng: np.random.Generator
 ) -> tuple[IntArray, npt.NDArray[Any]]:
-    """Rows, and the clusters that the neighbourhoods and the answers about other rows lead to, from one start."""
+    """Sample rows and cluster them with all constraints, from a single initialisation."""
     known = np.full(view.n_rows, -1)
     for place, members in enumerate(neighbourhoods):
         known[members] = place
@@ -172,7 +175,7 @@ def _sample(rows: IntArray, at_most: int, rng: np.random.Generator) -> IntArray:
 
 
 def _candidates(view: View) -> IntArray:
-    """Rows to place next: those that a question has named already, else all."""
+    """Candidate rows: unplaced rows that a question has already named, else all unplaced rows."""
     rows = view.unplaced()
     begun = half_placed(view, rows)
     return begun if begun.size else rows

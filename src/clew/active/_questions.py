@@ -1,45 +1,42 @@
-"""The driver: asks what is worth asking, takes answers in any order, and never loses or repeats one."""
+"""The driver of active learning: runs a strategy, hands out its questions and records the answers in a log."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Generator, Iterable
-from contextlib import suppress
+from array import array
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from clew._base import ConstrainedClusterer
-from clew._validation import as_generator, check_matrix
+from clew._base import ConstrainedClusterer, quietly
+from clew._validation import as_generator, check_matrix, check_parameters, number
 from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair, Stated, Which
 from clew.active._auto import Auto
 from clew.active._knowledge import Knowledge
-from clew.active._view import Store, View
-from clew.constraints import Conflict, Constraints
-from clew.exceptions import ConstraintError, ParameterError
+from clew.active._strategy import Question, Strategy, as_strategy, strategy_makes_labels
+from clew.active._view import Cache, View
+from clew.constraints import AnswerRecord, Constraints, Contradiction
+from clew.constraints._records import row_of
+from clew.exceptions import ClewError, ConstraintError, ParameterError, StrategyError
 from clew.partitional import PCKMeans
 
-# At most this share of the questions are checks of what is implied already.
-_CHECK_SHARE = 0.05
-# A strategy that yields this many decided pairs in a row, per row of data, has nothing left to ask.
+# Largest share of check questions, whose answers are already implied.
+MOST_CHECKS = 0.05
+# Most decided pairs that a strategy may yield in a row: 20 per row of data, and at least 10,000.
 _IDLE_PER_ROW, _IDLE_AT_LEAST = 20, 10_000
-# The advice to stop looks at this many answers; the clustering must have foreseen nearly all of them.
+# The advice to stop looks at this many latest answers. The expected share of surprises must be below the second value.
 _LOOK_BACK, _STOP_BELOW = 20, 0.08
-# Clusters assumed when nobody said how many there are and fewer neighbourhoods have been found.
+# Number of clusters assumed if it is unknown and fewer neighbourhoods have been found.
 _LEAST_CLUSTERS = 2
+# Attributes of the view that a trial replaces and gives back.
+_LENT = ("pending", "imputed", "latest", "fit", "constraints")
 
-Question = Pair | Which
 Entry = Pair | Which | Stated
-
-
-class Strategy(Protocol):
-    """What to ask next: yields questions and receives answers; must be restartable from the view."""
-
-    def __call__(self, view: View, rng: np.random.Generator) -> Generator[Question, Any, None]:
-        """Yield questions worth asking, the best one first."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +47,12 @@ class Answered:
     ----------
     question : Pair, Which or Stated
     answer : Answer or int
-        For `Which`, possibly the row that was chosen; for `Stated`, SAME, or UNSURE to take it back.
+        For `Which`, also the chosen row. For `Stated`, SAME, or UNSURE to retract the statement.
     confidence : float
     expected : Answer or None
-        What the clustering at that time foresaw.
+        The answer that the clustering predicted when the question was asked.
     conflict : bool
-        Whether the answer contradicts earlier ones and waits, out of use, to be resolved.
+        True if the answer contradicts earlier answers. It is then not used until the conflict is resolved.
     """
 
     question: Entry
@@ -64,10 +61,21 @@ class Answered:
     expected: Answer | None = None
     conflict: bool = False
 
+    by_position: ClassVar[bool] = True
+
+    @property
+    def check(self) -> bool:
+        """Whether the question was a check question."""
+        return isinstance(self.question, Pair) and self.question.check
+
+    def records(self) -> list[AnswerRecord]:
+        """One record for each pair, with row positions as ids."""
+        return [AnswerRecord(*pair.key, answer.value, self.confidence) for pair, answer in said_in(self)]
+
 
 @dataclass(frozen=True)
-class Progress:
-    """Where things stand; see `Questions.progress`."""
+class QuestionsProgress:
+    """Progress of a questionnaire; see `Questions.progress`."""
 
     asked: int
     unsure: int
@@ -80,25 +88,28 @@ class Progress:
 
 
 class Questions:
-    """Turns data into a short list of questions.
+    """Run a query strategy: ask questions, record answers, cluster with them.
 
     Parameters
     ----------
     X : array-like or CSR matrix of shape (n_samples, n_features)
     strategy : Strategy, optional
-        What to ask next; `Auto` unless given.
+        Chooses the next question. Default: `Auto`.
     n_clusters : int, optional
-        Number of clusters, where it is known.
+        Number of clusters, if it is known.
     clusterer : estimator, optional
-        Makes `labels` from what is known; unless given, the strategy where it makes clusters (`Auto` does), else
+        Computes `labels` from the constraints. Default: the strategy itself if it has a clusterer (`Auto` does), else
         `PCKMeans`.
     constraints : optional
-        What is known beforehand, in any form `Constraints.of` takes; nothing it implies is asked.
+        Prior constraints, in any form that `Constraints.of` takes. Pairs that they imply are never asked.
     random_state : int, Generator, RandomState or None
-        Same data, log and seed: same question.
+        The same data, log and seed give the same question.
     trust_n_clusters : bool, default=True
-        Whether what follows from the number of clusters alone is known like an answer. If not, it is not asked either,
-        but no answer ever contradicts it.
+        If True, pairs that follow from the number of clusters count like answers. If False, these pairs are not asked
+        either, but later answers cannot contradict them.
+    check_share : float, default=0.05
+        Largest share of check questions, whose answers are already implied, from 0 (none) to 0.05. A strategy proposes
+        a check question if it suspects a wrong answer (`Auto` does).
 
     Examples
     --------
@@ -121,10 +132,12 @@ class Questions:
         random_state: Any = None,
         *,
         trust_n_clusters: bool = True,
+        check_share: float = MOST_CHECKS,
     ) -> None:
         strategy = Auto() if strategy is None else strategy
-        if not callable(strategy):
-            raise ParameterError(f"strategy={strategy!r}: expected a query strategy such as Auto().")
+        _check_strategy(strategy)
+        self.check_share = check_share
+        check_parameters(self, {"check_share": number(0, MOST_CHECKS)})
         if n_clusters is not None and (not isinstance(n_clusters, int | np.integer) or n_clusters < 1):
             raise ParameterError(f"n_clusters={n_clusters!r}: expected an integer >= 1, or None where it is unknown.")
         self.X = check_matrix(X)
@@ -133,11 +146,12 @@ class Questions:
             raise ParameterError(f"n_clusters={n_clusters}, but X has {n_rows} rows. Lower n_clusters.")
         self.strategy, self.n_clusters = strategy, None if n_clusters is None else int(n_clusters)
         self.clusterer, self.trust_n_clusters = clusterer, trust_n_clusters
-        self.prior = Constraints.of(constraints, n_samples=n_rows)
+        self.prior = Constraints.of(constraints, n_samples=n_rows).numbered()
         self.prior.require_consistent()
         self._seed = _seed_of(random_state)
-        self._store = Store()
+        self._cache = Cache()
         self._log: list[Answered] = []
+        self._n_untouched = 0  # of a trial: the first entries that it shares with the driver that lent them
         self._pending: dict[Any, Question] = {}
         self._ahead: tuple[Question | None] | None = None
         self._fitted: npt.NDArray[Any] | None = None
@@ -146,12 +160,13 @@ class Questions:
         self._waiting: Question | None = None
         self._reply: Any = None
         self._rng = self._keyed_rng()
-        self._rebuild()
+        self._view, self._stack = self._first_view(), Stack()
+        self._start_over()
 
     # -- asking ----------------------------------------------------------------------------------------------------
 
     def ask(self, n: int | None = None) -> Any:
-        """The next question, or None when nothing is left; with `n`, a list of up to n that stay useful together."""
+        """Return the next question, or None if none is left. With `n`: a list of up to n questions for one batch."""
         if n is not None:
             if not isinstance(n, int | np.integer) or n < 1:
                 raise ParameterError(f"n={n!r} in ask: expected an integer >= 1.")
@@ -169,7 +184,7 @@ class Questions:
         return question
 
     def _look_ahead(self) -> Question | None:
-        """The next question: found once, and kept until it is asked or something changes."""
+        """Find the next question without asking it. The question is cached until it is asked or the view changes."""
         if self._ahead is None:
             if self._live is None or self._pending:
                 self._start()
@@ -186,23 +201,41 @@ class Questions:
         return np.random.default_rng([self._seed, len(self._log), len(self._pending)])
 
     def _next(self) -> Question | None:
-        """Run the strategy until it asks something that is open; what is decided is answered for free."""
-        assert self._live is not None
-        for _ in range(max(_IDLE_AT_LEAST, _IDLE_PER_ROW * self._view.n_rows)):
-            try:
-                question = next(self._live) if self._reply is None else self._live.send(self._reply)
-            except StopIteration:
-                return None
-            except Exception:
-                self._live = None  # a generator that raised is finished; asking again must tell the error again
-                raise
-            free = self._free_answer(question)
+        """Run the strategy until it yields an open pair. Decided pairs are answered from the closure."""
+        most = max(_IDLE_AT_LEAST, _IDLE_PER_ROW * self._view.n_rows)
+        self._view.await_question()
+        for _ in range(most):
+            question = self._resume()
+            free = None if question is None else self._free_answer(question)
             if free is None:
                 if isinstance(question, Pair) and question.check and self._view.known(*question.key) is None:
                     return replace(question, check=False)
                 return question
             self._reply = free
-        return None
+        raise self._stopped(f"asked {most:,} times in a row about pairs that are decided")
+
+    def _resume(self) -> Question | None:
+        """Return the strategy's next question, or None if it ends."""
+        assert self._live is not None
+        try:
+            return next(self._live) if self._reply is None else self._live.send(self._reply)
+        except StopIteration:
+            return None
+        except StrategyError as error:
+            raise self._stopped(str(error)) from None
+        except ClewError:
+            self._live = None  # a generator that raised is finished; the next call must raise the error again
+            raise
+        except Exception as error:
+            raise self._stopped(f"failed with {type(error).__name__}: {error}") from error
+
+    def _stopped(self, reason: str) -> StrategyError:
+        """Return the error for a strategy that yields no usable question. The next call restarts the strategy."""
+        self._live = None
+        name = getattr(self.strategy, "__name__", type(self.strategy).__name__)
+        return StrategyError(
+            f"The strategy {name} {reason}. This is a fault in the strategy. Choose another one; answers are kept."
+        )
 
     def _free_answer(self, question: Question) -> Any:
         view = self._view
@@ -219,21 +252,19 @@ class Questions:
             return SAME
         found = view.known(question.first, question.second)
         if question.check and found in (SAME, DIFFERENT) and question.key not in view.asked:
-            so_far = [*(entry.question for entry in self._log), *self._pending.values()]
-            n_checks = sum(isinstance(one, Pair) and one.check for one in so_far)
-            if n_checks + 1 <= _CHECK_SHARE * (len(self._log) + 1) and question.key not in view.pending:
+            n_checks = sum(isinstance(one, Pair) and one.check for one in self._pending.values())
+            n_checks += int((view.said[:, 3] == 1).sum())
+            if n_checks + 1 <= self.check_share * (len(self._log) + 1) and question.key not in view.pending:
                 return None
-        if found is None and question.key in view.pending:
-            return UNSURE
-        return found
+        return UNSURE if found is None and not view.is_open(*question.key) else found
 
     # -- answering -------------------------------------------------------------------------------------------------
 
     def tell(self, question: Any, answer: Any, *, confidence: float = 1.0) -> bool:
-        """Take the answer to a question that was asked; answers may come in any order.
+        """Record the answer to a pending question. Answers may come in any order.
 
-        Returns False when the answer contradicts earlier ones: it is logged, but kept out of use until `undo` or
-        `revise` resolves it; see `conflicts`. A bad answer raises and changes nothing.
+        Returns False if the answer contradicts earlier answers. It is then logged, but not used until `undo` or
+        `revise` resolves the conflict (see `conflicts`). An invalid answer raises an error and changes nothing.
         """
         question = self._asked(question)
         reply = question.read(answer) if isinstance(question, Which) else Answer.of(answer)
@@ -242,18 +273,17 @@ class Questions:
         return self._enter(Answered(question, reply, float(confidence), self._foreseen(question)))
 
     def add(self, entry: Answered) -> bool:
-        """Take in an answer that was not asked for here, or pairs that were stated; what `tell` returns."""
+        """Record an answer to a question asked elsewhere, or volunteered pairs. Returns the same as `tell`."""
         return self._enter(self._read(entry))
 
     def _enter(self, entry: Answered) -> bool:
         question, reply = entry.question, entry.answer
         self._pending.pop(_key(question), None)
-        entry = _take(self._view, entry)
-        self._log.append(entry)
+        entry = self._take(entry)
         self._ahead = None
         if self._live is not None and self._waiting is question and not entry.conflict:
             self._reply = reply
-            # A strategy that goes on draws what one that starts afresh here would draw.
+            # A running strategy draws the same random numbers as one that is restarted here.
             self._rng.bit_generator.state = self._keyed_rng().bit_generator.state
         else:
             self._live = None
@@ -263,7 +293,7 @@ class Questions:
         question = _as_question(question, self._view.n_rows)
         if _key(question) in self._pending:
             return self._pending[_key(question)]
-        if isinstance(question, Pair) and getattr(self.strategy, "passive", False):
+        if isinstance(question, Pair) and as_strategy(self.strategy).passive:
             return question
         name = f"rows {question.first} and {question.second}" if isinstance(question, Pair) else f"row {question.row}"
         raise ParameterError(
@@ -271,37 +301,133 @@ class Questions:
         )
 
     def undo(self) -> Answered | None:
-        """Take the last answer back; its question may be asked again. None when there is none."""
+        """Remove the last answer and return it, or None if the log is empty. Its question may be asked again."""
         if not self._log:
             return None
-        entry = self._log.pop()
-        self._rebuild()
+        entry = self._log[-1]
+        self._go_back(len(self._log) - 1)
+        self._hold_pending()
         return entry
 
     def revise(self, question: Any, answer: Any) -> bool:
-        """Change an earlier answer; returns whether it now agrees with the others."""
+        """Change an earlier answer. Returns whether the new answer agrees with the others."""
         key = _key(_as_question(question, self._view.n_rows))
         places = [place for place, entry in enumerate(self._log) if _key(entry.question) == key]
         if not places:
             raise ParameterError(f"{question!r} has no answer to revise.")
-        old = self._log[places[-1]]
-        self._log[places[-1]] = self._read(Answered(old.question, answer, old.confidence, old.expected))
-        self._rebuild()
-        return not self._log[places[-1]].conflict
+        place, later = places[-1], self._log[places[-1] + 1 :]
+        old = self._log[place]
+        new = self._read(Answered(old.question, answer, old.confidence, old.expected))
+        self._go_back(place)
+        self._go_on([new, *later])
+        self._hold_pending()
+        return not self._log[place].conflict
 
     def replay(self, log: Iterable[Any]) -> None:
-        """Take in a log: `Answered` entries, or (pair, answer) tuples; asked here or not."""
-        self._log += [self._read(item) for item in log]
-        self._rebuild()
+        """Add a log of `Answered` entries, records of row positions, or (pair, answer) tuples.
+
+        The questions need not have been asked here.
+        """
+        entries = [self._read(item) for item in log]
+        self._go_on(entries)
+        for entry in entries:
+            self._pending.pop(_key(entry.question), None)
+        self._hold_pending()
 
     def again(self, log: Iterable[Any], strategy: Strategy, n_clusters: int | None) -> Questions:
-        """Another driver for the same data with its own log; what was computed from the data is shared."""
+        """Return another driver for the same data with its own log. Both share the cache of results from the data."""
         other = copy.copy(self)
-        other.strategy, other.n_clusters, other._pending = strategy, n_clusters, {}
-        other._log = [self._read(item) for item in log]
+        other.strategy, other.n_clusters, other._pending, other._log = strategy, n_clusters, {}, []
+        other._view, other._stack = other._first_view(), Stack()
+        other._go_on([self._read(item) for item in log])
         other._rng = other._keyed_rng()
-        other._rebuild()
         return other
+
+    @contextmanager
+    def trial(self) -> Iterator[Questions]:
+        """Lend the answers to another driver, without pending questions. They are as before when the block ends.
+
+        This takes as long as the changes that the other driver makes, however long the log is.
+        """
+        view, other = self._view, copy.copy(self)
+        kept = {name: getattr(view, name) for name in _LENT}
+        other._log, other._stack, other._pending, other._n_untouched = (
+            [*self._log],
+            self._stack.copy(),
+            {},
+            len(self._log),
+        )
+        view.pending, view.imputed, view.latest = set(), {}, {}
+        other._start_over()
+        try:
+            yield other
+        finally:
+            view.n_clusters = self.n_clusters
+            view.rewind(other._n_untouched)
+            for entry in self._log[other._n_untouched :]:
+                _take(view, entry)
+            for name, value in kept.items():
+                setattr(view, name, value)
+
+    def rewind(self, n: int) -> None:
+        """Drop all log entries after the first n, and all pending questions.
+
+        The time depends on the number of dropped entries, not on the length of the log.
+        """
+        self._pending = {}
+        self._go_back(n)
+        self._hold_pending()
+
+    def extend(self, entries: Iterable[Answered]) -> list[bool]:
+        """Call `add` for several entries and return the list of its results."""
+        n_before = len(self._log)
+        self._go_on([self._read(entry) for entry in entries])
+        for question in self._pending.values():
+            self._view.pending.update(key for key in _pair_keys(question) if key not in self._view.asked)
+        return [not entry.conflict for entry in self._log[n_before:]]
+
+    def assume(self, n_clusters: int | None) -> None:
+        """Change the number of clusters. If it is not trusted, no answer is taken in again."""
+        self.n_clusters = self._view.n_clusters = n_clusters
+        if self.trust_n_clusters:  # pairs may have been deduced from the earlier number
+            log = self._log[:]
+            self._go_back(0)
+            self._go_on(log)
+            self._hold_pending()
+        self._view.imputed, self._view.latest = {}, {}
+        self._start_over()
+
+    def _go_back(self, n: int) -> None:
+        """Take back all entries after the first n."""
+        self._view.rewind(n)
+        self._stack.rewind(n)
+        del self._log[n:]
+        self._n_untouched = min(self._n_untouched, n)
+        self._start_over()
+
+    def _go_on(self, entries: list[Answered]) -> None:
+        """Add entries that were answered elsewhere."""
+        for entry in entries:
+            self._take(entry)
+        self._start_over()
+
+    def _take(self, entry: Answered) -> Answered:
+        """Add an entry to the log and the view. Returns the entry with `conflict` set."""
+        entry = _take(self._view, entry)
+        self._log.append(entry)
+        self._stack.add(entry)
+        return entry
+
+    def _start_over(self) -> None:
+        """Let the strategy start afresh from the view at the next question."""
+        self._view.fit = self._current_labels
+        self._view.constraints = lambda: self.constraints
+        self._live, self._waiting, self._ahead, self._fitted = None, None, None, None
+
+    def _hold_pending(self) -> None:
+        self._view.pending.clear()
+        for question in self._pending.values():
+            self._view.pending.update(_pair_keys(question))
 
     def use(self, strategy: Strategy) -> None:
         """Let another strategy ask from now on."""
@@ -309,13 +435,21 @@ class Questions:
         self._view.imputed.clear()
 
     def hold(self, question: Question) -> None:
-        """Let a question wait for its answer as if `ask` had given it: nobody else is asked meanwhile."""
+        """Mark a question as pending, as `ask` does. A pending question is not asked again."""
         self._pending[_key(question)] = question
         self._view.pending.update(key for key in _pair_keys(question) if key not in self._view.asked)
         self._live, self._ahead = None, None
 
+    def wait_for(self, questions: Iterable[Question]) -> None:
+        """Make exactly these questions pending."""
+        self._pending = {}
+        self._view.pending.clear()
+        self._live, self._ahead = None, None
+        for question in questions:
+            self.hold(question)
+
     def release(self, question: Question) -> None:
-        """Do not wait for an answer any longer; the question may be asked again."""
+        """Remove a question from the pending ones. It may be asked again."""
         self._pending.pop(_key(question), None)
         self._view.pending.difference_update(_pair_keys(question))
         for other in self._pending.values():
@@ -323,43 +457,38 @@ class Questions:
         self._live, self._ahead = None, None
 
     def _read(self, item: Any) -> Answered:
-        entry = item if isinstance(item, Answered) else Answered(*_two(item))
+        entry = item if isinstance(item, Answered) else _as_answered(item)
         if isinstance(entry.question, Stated):
             return entry
         question = _as_question(entry.question, self._view.n_rows)
         reply = question.read(entry.answer) if isinstance(question, Which) else Answer.of(entry.answer)
         return replace(entry, question=question, answer=reply)
 
-    def _rebuild(self) -> None:
-        """The view from the log, from scratch."""
-        self._view, self._log = self._replayed(self._log)
-        self._view.fit = self._current_labels
-        self._view.constraints = lambda: self.constraints
-        answered = {_key(entry.question) for entry in self._log}
-        self._pending = {key: question for key, question in self._pending.items() if key not in answered}
-        for question in self._pending.values():
-            self._view.pending.update(_pair_keys(question))
-        self._live, self._waiting, self._ahead, self._fitted = None, None, None, None
+    def _replayed(self, n_answers: int) -> tuple[View, Constraints]:
+        """Return the view after the first answers, and the constraints from them."""
+        view, stack = self._first_view(), Stack()
+        for entry in self._log[:n_answers]:
+            stack.add(_take(view, entry))
+        known = self._known(view, stack)
+        view.constraints = lambda: known
+        return view, known
 
-    def _replayed(self, log: list[Answered]) -> tuple[View, list[Answered]]:
-        """The view after some answers, and these marked where they contradict."""
+    def _first_view(self) -> View:
+        """The view before any answer."""
         closed = self.prior.closure()
         known = np.flatnonzero((closed.sizes > 1) | (closed.labels >= 0))
         by_size = known[np.lexsort((known, -closed.sizes[known], closed.labels[known] < 0))]
-        view = View(
+        return View(
             self.X,
             self.n_clusters,
             Knowledge(closed),
             self.prior,
             closed.first_row[by_size],
-            self._store,
+            self._cache,
             deduces=self.trust_n_clusters,
         )
-        taken = [_take(view, entry) for entry in log]
-        view.constraints = lambda: self._known(view, taken)
-        return view, taken
 
-    # -- what is known ---------------------------------------------------------------------------------------------
+    # -- log, constraints and labels -------------------------------------------------------------------------------
 
     @property
     def answers(self) -> list[Answered]:
@@ -373,70 +502,60 @@ class Questions:
 
     @property
     def view(self) -> View:
-        """What the strategy sees now."""
+        """The state that the strategy sees now."""
         return self._view
 
     @property
     def constraints(self) -> Constraints:
-        """Everything known: what was given beforehand, every answer in use, and what the number of clusters adds."""
-        return self._known(self._view, self._log)
-
-    def _known(self, view: View, log: list[Answered]) -> Constraints:
-        deduced = Constraints(view.deduced, n_samples=view.n_rows)
-        return self.prior | self._stated(entry for entry in log if not entry.conflict) | deduced
-
-    def _stated(self, entries: Iterable[Answered]) -> Constraints:
-        pairs: dict[Answer, list[tuple[tuple[int, int], float]]] = {SAME: [], DIFFERENT: [], UNSURE: []}
-        for entry in entries:
-            for pair, answer in said_in(entry):
-                pairs[answer].append((pair.key, entry.confidence))
-        return self._constraints_of(pairs[SAME], pairs[DIFFERENT])
-
-    def _constraints_of(
-        self, must: list[tuple[tuple[int, int], float]], cannot: list[tuple[tuple[int, int], float]]
-    ) -> Constraints:
-        return Constraints(
-            [pair for pair, _ in must],
-            [pair for pair, _ in cannot],
-            must_link_confidence=[sure for _, sure in must],
-            cannot_link_confidence=[sure for _, sure in cannot],
-            n_samples=self._view.n_rows,
-        )
+        """All constraints: prior ones, every answer in use, and pairs that follow from the number of clusters."""
+        return self._known(self._view, self._stack)
 
     @property
-    def conflicts(self) -> list[Conflict]:
-        """Answers that contradict earlier ones, each with the chain against it."""
+    def stated(self) -> Constraints:
+        """The answers in use, without prior constraints and pairs that follow from the number of clusters."""
+        return self._stack.constraints(self._view.n_rows)
+
+    def _known(self, view: View, stack: Stack) -> Constraints:
+        deduced = Constraints(view.deduced, n_samples=view.n_rows)
+        return self.prior | stack.constraints(view.n_rows) | deduced
+
+    @property
+    def conflicts(self) -> list[Contradiction]:
+        """Answers that contradict earlier answers, each with the chain of pairs that it contradicts."""
         found = []
         used = self.constraints
         for entry in self._log:
             if entry.conflict:
-                found += (used | self._stated([entry])).conflicts(limit=1)
+                alone = Stack()
+                alone.add(replace(entry, conflict=False))
+                found += (used | alone.constraints(self._view.n_rows)).conflicts(limit=1)
         return found
 
     def labels(self) -> npt.NDArray[Any]:
-        """Cluster the rows with all that is known, guesses included at their confidence.
+        """Cluster the rows with all constraints, and with guesses weighted by their confidence.
 
-        A strategy that builds clusters of its own (`SuperInstances`) gives them, unless a `clusterer` was chosen.
+        Without a `clusterer`, a strategy with its own clusterer (`Auto`, `SuperInstances`) computes the labels.
         """
-        with suppress(ParameterError):  # a strategy that lacks something tells so when it is asked, and guesses nothing
-            self._look_ahead()  # the strategy guesses on its way to the next question
+        with suppress(ParameterError, StrategyError):  # `ask` reports it; here it only means no guesses
+            self._look_ahead()  # the strategy records guesses while it looks for the next question
         return self._fit()
 
     def _fit(self) -> npt.NDArray[Any]:
-        if self.clusterer is None and hasattr(self.strategy, "labels"):
-            return self._remember(np.asarray(self.strategy.labels(self._view)))
+        strategy = as_strategy(self.strategy)
+        if strategy_makes_labels(strategy, chosen=self.clusterer):
+            return self._remember(np.asarray(strategy.labels(self._view)))
         known, guesses = self.constraints, self.guesses
         try:
             labels = self._clustered(self._view, known | guesses)
         except ConstraintError:
             if not len(guesses.must_link) + len(guesses.cannot_link):
                 raise
-            labels = self._clustered(self._view, known)  # no clusters fit all guesses: what is known counts
+            labels = self._clustered(self._view, known)  # no clustering fits all guesses: use the constraints alone
         return self._remember(labels)
 
     @property
     def guesses(self) -> Constraints:
-        """What the strategy guessed, the surest first; what contradicts answers or surer guesses is withdrawn."""
+        """Guesses of the strategy, highest confidence first, without those that contradict answers or surer guesses."""
         open_ones = [
             (key, answer, sure)
             for key, (answer, sure) in self._view.imputed.items()
@@ -444,11 +563,12 @@ class Questions:
         ]
         together = Knowledge(self.constraints.closure())
         kept = [one for one in sorted(open_ones, key=lambda one: -one[2]) if together.add(*one[0], one[1])]
-        return self._constraints_of(
-            [(key, sure) for key, answer, sure in kept if answer is SAME],
-            [(key, sure) for key, answer, sure in kept if answer is DIFFERENT],
-        )
+        stack = Stack()
+        for key, answer, sure in kept:
+            stack.add(Answered(Pair(*key), answer, sure))
+        return stack.constraints(self._view.n_rows)
 
+    @quietly()
     def _clustered(self, view: View, known: Constraints) -> npt.NDArray[Any]:
         return np.asarray(self._model(view).fit(self.X, constraints=known).labels_)
 
@@ -460,10 +580,9 @@ class Questions:
         return len(self._log), dict(self._view.imputed)
 
     def _current_labels(self, n_answers: int | None) -> npt.NDArray[Any]:
-        """What `labels` gave last if nothing was learnt since (questions of one batch share a fit), or earlier ones."""
+        """Return the cached labels if no answer came since (one fit per batch), or the labels after `n_answers`."""
         if n_answers is not None:
-            view, log = self._replayed(self._log[:n_answers])
-            return self._clustered(view, self._known(view, log))
+            return self._clustered(*self._replayed(n_answers))
         if self._fitted is None or self._fitted_on != self._evidence():
             return self._fit()
         return self._fitted.copy()
@@ -485,23 +604,21 @@ class Questions:
         labels = self._fitted
         return SAME if labels[question.first] == labels[question.second] else DIFFERENT
 
-    def progress(self, cost: float | None = None) -> Progress:
-        """Where things stand, and whether it is time to stop.
+    def progress(self, cost: float | None = None) -> QuestionsProgress:
+        """Report the progress so far, and whether it is time to stop.
 
-        The expected gain is the chance that the next answer is one the clustering does not foresee, from the answers
-        given since `labels` was first called. Asking pays while that chance exceeds `cost` (the price of an answer in
-        units of the worth of a surprise), 0.08 unless given.
+        The expected gain is the probability that the clustering does not predict the next answer. It is estimated from
+        the answers given since `labels` was first called. Asking pays while this probability exceeds `cost`, the cost
+        of an answer relative to the value of a surprise (default: 0.08). If the strategy cannot ask, `reason` says why.
         """
-        foreseen = [one for one in self._log if one.expected is not None and one.answer in (SAME, DIFFERENT)][
-            -_LOOK_BACK:
-        ]
+        foreseen = self._stack.foreseen[-_LOOK_BACK:]
         wrong = sum(one.expected is not one.answer for one in foreseen)
         gain = (wrong + 1) / (len(foreseen) + 2)
         limit = _STOP_BELOW if cost is None else cost
-        n_unsure = sum(one.answer is UNSURE for one in self._log)
-        in_use = [said for one in self._log if not one.conflict for said in said_in(one)]
-        told = {pair.key for pair, answer in in_use if answer is not UNSURE}
-        if not self._pending and self._look_ahead() is None:
+        is_done, problem = self._is_done()
+        if problem:
+            can_stop, reason = False, problem
+        elif is_done:
             can_stop, reason = True, "Nothing is left to ask: everything the strategy would ask about is decided."
         elif gain < limit:
             can_stop = True
@@ -512,16 +629,30 @@ class Questions:
         else:
             can_stop = False
             reason = f"Go on: the next answer is a surprise with a chance of about {gain:.0%}."
-        return Progress(
+        return QuestionsProgress(
             asked=len(self._log),
-            unsure=n_unsure,
-            implied=self._view.knowledge.n_decided() - len(told),
+            unsure=self._stack.n_unsure,
+            implied=self._view.knowledge.n_decided() - len(self._view.decided),
             neighbourhoods=len(self._view.neighbourhoods),
-            conflicts=sum(one.conflict for one in self._log),
+            conflicts=self._view.n_contradictions,
             expected_gain=gain,
             can_stop=can_stop,
             reason=reason,
         )
+
+    def _is_done(self) -> tuple[bool, str]:
+        """Whether no question is pending and none is left to ask, and the reason if the strategy cannot ask."""
+        try:
+            return not self._pending and self._look_ahead() is None, ""
+        except (ParameterError, StrategyError) as error:
+            return False, str(error)
+
+
+def _check_strategy(strategy: Any) -> None:
+    if isinstance(strategy, type):
+        raise ParameterError(f"strategy={strategy.__name__} is a class. Pass an instance: {strategy.__name__}().")
+    if not callable(strategy):
+        raise ParameterError(f"strategy={strategy!r}: expected a query strategy such as Auto(), not its name.")
 
 
 def _seed_of(random_state: Any) -> int:
@@ -532,14 +663,17 @@ def _seed_of(random_state: Any) -> int:
     raise ParameterError(f"random_state={random_state!r}: expected an integer >= 0, a generator or None.")
 
 
-def _two(item: Any) -> tuple[Any, Any]:
+def _as_answered(item: Any) -> Answered:
+    if isinstance(item, AnswerRecord):
+        rows = [row_of(one, None) for one in (item.id_1, item.id_2)]
+        return Answered((rows[0], rows[1]), item.answer, item.confidence)  # type: ignore[arg-type]
     if isinstance(item, tuple | list) and len(item) == 2:
-        return item[0], item[1]
+        return Answered(item[0], item[1])
     raise ParameterError(f"{item!r} in the log: expected an entry of `answers`, or a question and its answer.")
 
 
 def _as_question(question: Any, n_rows: int) -> Question:
-    """A question as it was given, a pair of rows as a `Pair`; refused where a row is out of range or named twice."""
+    """Return a valid question; two rows become a `Pair`. Raises if a row is out of range or named twice."""
     if isinstance(question, tuple | list) and len(question) == 2:
         question = Pair(question[0], question[1])
     if not isinstance(question, Pair | Which):
@@ -549,7 +683,7 @@ def _as_question(question: Any, n_rows: int) -> Question:
     )  # fmt: skip
     for one in (row, *others):
         if not isinstance(one, int | np.integer) or isinstance(one, bool):
-            raise ParameterError(f"Row {one!r} is no row position: expected an integer.")
+            raise ParameterError(f"Row {one!r} is not a row position: expected an integer.")
         if not 0 <= one < n_rows:
             raise ParameterError(f"Row {one} is out of range: X has {n_rows} rows.")
     if row in others:
@@ -560,9 +694,71 @@ def _as_question(question: Any, n_rows: int) -> Question:
 
 
 def said_in(entry: Answered) -> list[tuple[Pair, Answer]]:
-    """What an entry says about pairs."""
+    """Return the pairs of a log entry with their answers."""
     question = entry.question
     return [(question, entry.answer)] if isinstance(question, Pair) else question.pairs(entry.answer)
+
+
+class Stack:
+    """Counts and constraints of a log, updated with each entry, so that a long log is not read again.
+
+    For example, after the entries ``0 = 1``, ``1 ≠ 2`` (confidence 0.5), "unsure" and ``0 ≠ 3``, the must-links are
+    ``0 1``, the cannot-links are ``1 2 0 3`` with the confidences ``0.5 1``, and the sizes after each entry, of
+    must-links, cannot-links, unsure and foreseen answers, are (1, 0, 0, 0), (1, 1, 0, 0), (1, 1, 1, 0), (1, 2, 1, 0).
+
+    Attributes
+    ----------
+    n_unsure : int
+        Number of "unsure" answers.
+    foreseen : list of Answered
+        Answers for which a clustering had predicted an answer.
+    """
+
+    def __init__(self) -> None:
+        self._rows = {SAME: array("q"), DIFFERENT: array("q")}
+        self._confidence = {SAME: array("d"), DIFFERENT: array("d")}
+        self.n_unsure = 0
+        self.foreseen: list[Answered] = []
+        self._sizes: list[tuple[int, int, int, int]] = []
+
+    def copy(self) -> Stack:
+        """Return an independent copy."""
+        other = Stack()
+        for answer in (SAME, DIFFERENT):
+            other._rows[answer] += self._rows[answer]
+            other._confidence[answer] += self._confidence[answer]
+        other.n_unsure, other.foreseen, other._sizes = self.n_unsure, self.foreseen[:], self._sizes[:]
+        return other
+
+    def add(self, entry: Answered) -> None:
+        """Add an entry. The pairs of a contradicting entry are not used."""
+        for pair, answer in () if entry.conflict else said_in(entry):
+            if answer is not UNSURE:
+                self._rows[answer].extend(pair.key)
+                self._confidence[answer].append(entry.confidence)
+        self.n_unsure += entry.answer is UNSURE
+        if entry.expected is not None and entry.answer in (SAME, DIFFERENT):
+            self.foreseen.append(entry)
+        n_must, n_cannot = (len(self._confidence[answer]) for answer in (SAME, DIFFERENT))
+        self._sizes.append((n_must, n_cannot, self.n_unsure, len(self.foreseen)))
+
+    def rewind(self, n: int) -> None:
+        """Remove all entries after the first n."""
+        n_must, n_cannot, self.n_unsure, n_foreseen = self._sizes[n - 1] if n else (0, 0, 0, 0)
+        for answer, n_pairs in ((SAME, n_must), (DIFFERENT, n_cannot)):
+            del self._rows[answer][2 * n_pairs :], self._confidence[answer][n_pairs:]
+        del self.foreseen[n_foreseen:], self._sizes[n:]
+
+    def constraints(self, n_rows: int) -> Constraints:
+        """Return the pairs as constraints."""
+        must, cannot = (np.array(self._rows[answer], dtype=np.int64).reshape(-1, 2) for answer in (SAME, DIFFERENT))
+        return Constraints(
+            must,
+            cannot,
+            must_link_confidence=np.array(self._confidence[SAME], dtype=np.float64),
+            cannot_link_confidence=np.array(self._confidence[DIFFERENT], dtype=np.float64),
+            n_samples=n_rows,
+        )
 
 
 def _key(question: Entry) -> Any:
@@ -580,13 +776,13 @@ def _pair_keys(question: Entry) -> list[tuple[int, int]]:
 
 
 def _take(view: View, entry: Answered) -> Answered:
-    """Put an entry into a view; the entry comes back marked when it contradicts."""
+    """Add an entry to a view. Returns the entry with `conflict` set."""
     view.pending.difference_update(_pair_keys(entry.question))
     return replace(entry, conflict=not view.take(said_in(entry), volunteered=isinstance(entry.question, Stated)))
 
 
 def run(questions: Questions, oracle: Callable[[Question], Any], budget: int) -> int:
-    """Ask and tell until the budget is spent or nothing is left; returns the number of answers."""
+    """Ask and answer until the budget is spent or no question is left. Returns the number of answers."""
     for spent in range(budget):
         question = questions.ask()
         if question is None:

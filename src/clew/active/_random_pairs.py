@@ -11,19 +11,20 @@ from typing import Any
 import numpy as np
 
 from clew.active._answers import Pair
+from clew.active._strategy import Strategy
 from clew.active._view import View
 
-# Blind draws before the open pairs are counted: more only pays where fewer than one pair in a thousand is open.
+# Number of rejection-sampling draws before the open pairs are counted. They fail if few pairs in a thousand are open.
 _TRIES = 1000
 
 
-class RandomPairs:
-    """Uniformly random pairs among those that are open, until none is left.
+class RandomPairs(Strategy):
+    """Ask about uniformly random open pairs until none is left.
 
     Notes
     -----
-    A pair is drawn blindly while that finds an open one. Where nearly all pairs are decided, open pairs are counted row
-    by row instead, O(n) memory; they are listed only where "unsure" pairs outnumber them a thousand to one.
+    Open pairs are found by rejection sampling. If nearly all pairs are decided, open pairs are counted row by row
+    instead, with O(n) memory. They are listed only if "unsure" pairs outnumber them a thousand to one.
 
     References
     ----------
@@ -39,26 +40,26 @@ class RandomPairs:
     """
 
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
-        """Draw open pairs until there is none."""
+        """Draw open pairs until none is left."""
         while (found := random_open_pair(view, rng)) is not None:
             yield Pair(*found, why="Two rows picked at random.")
 
 
 def random_open_pair(view: View, rng: np.random.Generator) -> tuple[int, int] | None:
-    """One of the open pairs, all equally likely; None where every pair is decided."""
+    """Draw one of the open pairs uniformly, or return None if every pair is decided."""
     draws = rng.integers(view.n_rows, size=(_TRIES, 2)).tolist()
     blind = next(((one, two) for one, two in draws if view.is_open(one, two)), None)
     return blind or _counted_pair(view, rng)
 
 
 def _counted_pair(view: View, rng: np.random.Generator) -> tuple[int, int] | None:
-    """As `random_open_pair`, among the pairs that answers and prior knowledge leave undecided."""
+    """Draw an open pair as `random_open_pair` does, from counts of the undecided pairs of each component."""
     roots = {view.knowledge.component(row): row for row in range(view.n_rows)}
     rows = list(roots.values())
     weights = np.array([len(view.knowledge.rows(row)) * len(view.knowledge.open_rows(row)) for row in rows])
     if not weights.any():
         return None
-    tries = _TRIES if weights.sum() > _TRIES else 0  # a short list is made faster than that
+    tries = _TRIES if weights.sum() > _TRIES else 0  # listing few pairs is faster than drawing
     for place in rng.choice(len(rows), size=tries, p=weights / weights.sum()).tolist():
         one = int(rng.choice(view.knowledge.rows(rows[place])))
         two = int(rng.choice(view.knowledge.open_rows(rows[place])))

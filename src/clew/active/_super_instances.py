@@ -1,4 +1,4 @@
-"""Split the data into small, pure sets of rows, and ask which of them belong together.
+"""Split the data into super-instances, small pure sets of rows, and ask which of them belong together.
 
 Van Craenendonck, Dumancic, Van Wolputte and Blockeel 2018 (`vancraenendonck2018`): COBRAS.
 """
@@ -13,40 +13,42 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from clew._base import quietly
 from clew._validation import check_parameters, integer
 from clew.active._answers import DIFFERENT, UNSURE, Answer, Pair
+from clew.active._strategy import Strategy
 from clew.active._view import View, mean_row, squared_distances
 from clew.partitional import SeededKMeans
 
 IntArray = npt.NDArray[np.int64]
 
-# A larger set is split by the centres of a sample of this size: two centres need no more.
+# Most rows that 2-means is fitted on. A larger set is split by the two centres of a sample of this size.
 _SAMPLE = 2_000
-# Starts of 2-means: a poor split costs questions, but the person waits for it.
+# Number of initialisations of 2-means. More give better splits and fewer questions, but the annotator waits longer.
 _STARTS = 3
 
 
-class SuperInstances:
+class SuperInstances(Strategy):
     """Split the largest set of rows, then ask which of the pieces belong together.
 
-    A super-instance is a set of rows that is represented by one of them. The largest one is split by 2-means; if the
-    representatives of the halves differ, the larger half is halved in turn, and so on until two are the same.
-    Pieces and all other super-instances whose relation is open are compared, nearest first. Clusters are the
-    super-instances known to be together; the number of clusters is not needed.
+    A super-instance is a set of rows with one representative. The largest super-instance is split in two by 2-means.
+    While the representatives of the two halves differ, the larger half is split again. The pieces are then compared
+    with each other and with all other super-instances, nearest first, unless the relation is decided. A cluster
+    consists of the super-instances known to be together. The number of clusters is not needed.
 
     Parameters
     ----------
     random_state : int, default=0
-        Of the splits. They do not follow the driver's seed, so that a log that is resumed meets the same splits.
+        Seed of the splits. It is separate from the seed of `Questions`, so that a resumed log meets the same splits.
 
     Notes
     -----
-    The clustering that goes with the questions is `labels`; any clusterer can use the answers as constraints instead.
-    Time per question is that of 2-means on the super-instance that is split; memory is O(n) for each level of splits.
-    Departs from [1]_: a set is cut into the d + 1 pieces that the search for d has made, not into 2^d by k-means; the
-    search follows the larger half, not a random one; a piece that contains the representative of the set it came from
-    keeps it, with all that is known about it, and one in which other rows were asked about is represented by one of
-    these, so that answers count whatever the splits, also after new rows; "unsure" stops the search like "same".
+    `labels` computes the clustering from the super-instances. Any clusterer can use the answers as constraints instead.
+    A question takes the time of 2-means on the super-instance that is split. Memory is O(n) per level of splits.
+    Departs from [1]_: A set is split into the d + 1 pieces that the search for the depth d has made, not into 2^d
+    pieces by k-means. The search follows the larger half, not a random one. A piece that contains the representative
+    of its parent keeps it. Another piece is represented by one of its rows with answers, if it has any, so that answers
+    stay in use after every split and after new rows. "Unsure" stops the search like "same".
 
     References
     ----------
@@ -65,15 +67,17 @@ class SuperInstances:
     array([0, 0, 1, 1])
     """
 
+    has_labels = True
+
     def __init__(self, *, random_state: int = 0) -> None:
         self.random_state = random_state
         check_parameters(self, {"random_state": integer(0)})
 
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
-        """Split and merge until every super-instance is one row, or rows without a difference."""
+        """Split and merge until every super-instance is a single row or a set of equal rows."""
         steps, answer, n_resolved = None, None, 0
         while True:
-            # Splits that stopped at "unsure" go on once that is decided: then as in a run that is resumed.
+            # Restart if other answers have decided an "unsure" pair, because splits that stopped there can go on.
             if steps is None or n_resolved != _n_resolved(view):
                 steps = _split_and_merge(view, self.random_state, _State([_root(view, self.random_state)]))
                 answer, n_resolved = None, _n_resolved(view)
@@ -84,24 +88,24 @@ class SuperInstances:
             answer = yield question
 
     def labels(self, view: View) -> IntArray:
-        """The clusters of the super-instances, from what is known so far."""
+        """Cluster labels from the super-instances and all constraints so far."""
         return super_instance_labels(view, random_state=self.random_state)
 
 
 def super_instance_labels(view: View, *, random_state: int = 0) -> IntArray:
-    """The clustering that `SuperInstances` has reached with what is known.
+    """Cluster labels that `SuperInstances` has reached with all constraints so far.
 
     Parameters
     ----------
     view : View
     random_state : int, default=0
-        That of the strategy.
+        The `random_state` of the strategy.
 
     Returns
     -------
     ndarray of shape (n_rows,)
-        Clusters, numbered in order of their first row. A piece that is not yet known to belong anywhere is a cluster of
-        its own; a row known to be together with a representative follows it.
+        Cluster labels, numbered in order of their first row. A super-instance with no known relation is its own
+        cluster. A row known to be together with a representative gets the label of that representative.
     """
     state = _State([_root(view, random_state)])
     next(_split_and_merge(view, random_state, state), None)  # everything up to the first open question
@@ -117,7 +121,7 @@ class _SuperInstance:
 
 @dataclass
 class _State:
-    """Super-instances whose relations are settled, and those of a split that is being merged."""
+    """Super-instances that are merged already, pieces of the current split, and paths that cannot be split."""
 
     settled: list[_SuperInstance]
     new: list[_SuperInstance] = field(default_factory=list)
@@ -125,12 +129,12 @@ class _State:
 
 
 def _n_resolved(view: View) -> int:
-    """Pairs answered "unsure" that other answers have decided since."""
+    """Number of pairs answered "unsure" that later answers have decided."""
     return sum(view.knowledge.relation(*pair) is not None for pair in view.unsure)
 
 
 def _split_and_merge(view: View, seed: int, state: _State) -> Generator[Pair, Any, None]:
-    """The strategy; what is known is not asked, so that a fresh start runs through to the first open question."""
+    """Split, then merge, and yield open pairs only. A restarted strategy thus reaches its first open question."""
     while divisible := [one for one in state.settled if one.path not in state.whole]:
         chosen = max(divisible, key=_size)
         depth = yield from _split_depth(view, seed, chosen)
@@ -144,7 +148,7 @@ def _split_and_merge(view: View, seed: int, state: _State) -> Generator[Pair, An
 
 
 def _split_depth(view: View, seed: int, chosen: _SuperInstance) -> Generator[Pair, Any, int]:
-    """How many times to halve a super-instance: as often as the halves of its larger half differ; 0 if it cannot be."""
+    """Number of splits of a super-instance: as long as the two halves differ. 0 if it cannot be split."""
     depth, halves = 0, _halves(view, seed, chosen)
     while halves:
         depth += 1
@@ -156,7 +160,7 @@ def _split_depth(view: View, seed: int, chosen: _SuperInstance) -> Generator[Pai
 
 
 def _pieces(view: View, seed: int, chosen: _SuperInstance, depth: int) -> list[_SuperInstance]:
-    """The smaller halves on the way of the search, and what is left of the set at its end."""
+    """The smaller half of each split, and the larger half of the last split."""
     pieces = [chosen]
     for _ in range(depth):
         pieces += sorted(_halves(view, seed, pieces.pop()), key=_size)
@@ -168,10 +172,10 @@ def _size(one: _SuperInstance) -> tuple[int, str]:
 
 
 def _merge(view: View, state: _State) -> Generator[Pair, Any, None]:
-    """Compare the new super-instances with all, nearest first.
+    """Compare the new super-instances with all super-instances, nearest first.
 
-    Distances do not change and answers only decide more pairs, so one pass over the sorted pairs always meets the
-    nearest open one next. Clusters need no list: super-instances are together when their representatives are.
+    Distances are fixed and answers only decide more pairs, so one pass over the sorted pairs suffices. Clusters are not
+    stored: two super-instances are together if their representatives are.
     """
     doubts = _Doubts(view)
     for one, two in _nearest_pairs(view, state):
@@ -180,7 +184,7 @@ def _merge(view: View, state: _State) -> Generator[Pair, Any, None]:
 
 
 def _nearest_pairs(view: View, state: _State) -> list[tuple[int, int]]:
-    """Representatives of the new super-instances, each with those of all others, nearest pairs first."""
+    """Pairs of a new super-instance and any other one, by their representatives, nearest pairs first."""
     new = np.array([one.representative for one in state.new], dtype=np.int64)
     others = np.array([one.representative for one in state.settled], dtype=np.int64)
     everyone = np.concatenate([new, others])
@@ -199,7 +203,7 @@ def _relation(view: View, one: int, two: int, why: str) -> Generator[Pair, Any, 
 
 
 class _Doubts:
-    """Components with an "unsure" or pending question between them: other rows of theirs would not help."""
+    """Pairs of components with an "unsure" or pending question between them, which are not asked about again."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -221,7 +225,7 @@ def _root(view: View, seed: int) -> _SuperInstance:
 
 
 def _halves(view: View, seed: int, whole: _SuperInstance) -> tuple[_SuperInstance, ...]:
-    """The two halves of a super-instance, the same ones each time; none if its rows do not differ."""
+    """The two halves of a super-instance, the same in every call. Empty if all its rows are equal."""
     found = []
     halves = view.once(f"super-instances {seed} halves {whole.path}", lambda: _halve(view.X, seed, whole.rows))
     for mark, (rows, by_distance) in zip("01", halves, strict=False):
@@ -232,7 +236,7 @@ def _halves(view: View, seed: int, whole: _SuperInstance) -> tuple[_SuperInstanc
 
 
 def _representative(view: View, by_distance: IntArray) -> int:
-    """The row nearest to the mean; one of the largest known group if others were asked about and it never was."""
+    """Choose the row nearest to the mean, or if only other rows have answers, one of their largest component."""
     named = by_distance[view.named[by_distance]]
     if not len(named) or view.questioned[by_distance[0]]:
         return int(by_distance[0])
@@ -240,8 +244,9 @@ def _representative(view: View, by_distance: IntArray) -> int:
     return int(named[size[group].argmax()])
 
 
+@quietly()
 def _halve(X: Any, seed: int, rows: IntArray) -> list[tuple[IntArray, IntArray]]:
-    """The rows of both halves, as they are and nearest to their mean first."""
+    """Split by 2-means. For each half: its rows in row order, and its rows sorted by distance to their mean."""
     if len(rows) < 2 or _all_alike(X[rows]):
         return []
     sample = rows
@@ -262,7 +267,7 @@ def _all_alike(X: Any) -> bool:
 
 
 def _by_distance(X: Any, rows: IntArray) -> IntArray:
-    """Rows, nearest to their mean first: the first one's squared distances to all have the least sum."""
+    """Sort rows by distance to their mean. The first row is the medoid for squared distances."""
     far = squared_distances(X, rows, mean_row(X, rows).reshape(1, -1))[:, 0]
     return rows[np.argsort(far, kind="stable")]
 
@@ -273,7 +278,7 @@ def _distances(view: View, rows: IntArray, to: IntArray) -> npt.NDArray[np.float
 
 
 def _clusters(view: View, parts: list[_SuperInstance]) -> IntArray:
-    """Rows whose super-instances are together; a row known to be together with a representative follows it."""
+    """Label rows by the component of their super-instance, or of a representative they are known to be with."""
     known = view.knowledge
     component_of = [known.component(one.representative) for one in parts]
     labels = np.empty(view.n_rows, dtype=np.int64)

@@ -1,9 +1,11 @@
-"""What a strategy sees: the data, what is known, what is pending, and the means to guess."""
+"""The state that a strategy sees: the data, the answers with their closure, pending questions, and guesses."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from threading import RLock
 from typing import Any
 
@@ -14,6 +16,12 @@ from scipy import sparse
 from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair
 from clew.active._knowledge import Knowledge
 from clew.constraints import Constraints
+from clew.exceptions import StrategyError
+
+# Most calls of `unplaced` and `labels` between two questions. A strategy that makes more is in an endless loop.
+_MOST_LOOKS = 10_000
+# Answers as numbers, see `View.said`.
+_NUMBER = {SAME: 1, DIFFERENT: -1, UNSURE: 0}
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -26,9 +34,11 @@ class Neighbourhood:
     Attributes
     ----------
     member : int
-        The row that stands for the neighbourhood in a question: the first one found.
+        The representative of the neighbourhood in questions: the first row found.
     rows : ndarray of ints
+        All rows of the neighbourhood.
     center : ndarray of shape (n_features,)
+        Mean of the rows.
     """
 
     member: int
@@ -36,15 +46,15 @@ class Neighbourhood:
     center: FloatArray
 
 
-class Store:
-    """What was computed from the data alone, for all who ask about them: threads that want the same wait for it."""
+class Cache:
+    """Cache of results that depend on the data alone. A lock makes threads wait for a result in progress."""
 
     def __init__(self) -> None:
         self._found: dict[str, Any] = {}
         self._lock = RLock()
 
     def once(self, key: str, make: Callable[[], Any]) -> Any:
-        """What was found under this key; `make` finds it the first time."""
+        """Return the cached result of this key. The first call computes it with `make`."""
         with self._lock:
             if key not in self._found:
                 self._found[key] = make()
@@ -52,35 +62,44 @@ class Store:
 
 
 class View:
-    """The state a strategy works on; rebuilt from the log whenever history changes.
+    """The state that a strategy works on: `take` adds an answer, and `rewind` takes the latest answers back.
 
     Attributes
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
     n_clusters : int or None
-        None where it is unknown.
+        None if the number of clusters is unknown.
     n_rows : int
     told : list of lists of (pair, answer)
-        What each answer said about pairs, oldest first, contradictions included.
+        For each answer, the pairs that it decides, oldest answer first. Contradicting answers are included.
     n_contradictions : int
-        How many answers contradict earlier ones.
+        Number of answers that contradict earlier answers.
     constraints : callable
-        Everything known, as `Constraints`.
+        Returns prior constraints, answers and deduced pairs as `Constraints`.
     knowledge : Knowledge
-        What answers and prior constraints say about pairs.
-    asked, unsure, pending : sets of pairs of rows
-        Answered in any way; answered "unsure"; asked and not yet answered.
+        Closure of the prior constraints and the answers.
+    asked : set of pairs of rows
+        Pairs with any answer.
+    unsure : set of pairs of rows
+        Pairs with the answer "unsure".
+    decided : set of pairs of rows
+        Pairs that an answer in use declares the same or different.
+    pending : set of pairs of rows
+        Pairs asked and not yet answered.
     deduced : list of pairs of rows
-        Rows known to differ from all neighbourhoods but one, and that one, where the number of clusters is known.
+        Pairs that follow from the number of clusters: a row that differs from all neighbourhoods but one, and that one.
     imputed : dict
         Guesses: pair of rows → (answer, confidence).
     prior : Constraints
-        What was known before any answer.
+        Constraints given before the first answer.
     latest : dict
-        What strategies computed last from this view, for a fresh start in between; gone when history changes.
-    placed, named, questioned : ndarrays of bools
-        Which rows are in a neighbourhood; which ones an answer other than "unsure" was about; which ones were asked
-        about, whatever the answer.
+        Last results of the strategies on this view, so that a restarted strategy need not compute them again.
+    placed : ndarray of bools
+        True for rows in a neighbourhood, or presumed to be in one.
+    named : ndarray of bools
+        True for rows in a pair that was answered "same" or "different".
+    questioned : ndarray of bools
+        True for rows that a question was about, with any answer.
     """
 
     def __init__(
@@ -90,7 +109,7 @@ class View:
         knowledge: Knowledge,
         prior: Constraints,
         prior_rows: IntArray,
-        store: Store,
+        cache: Cache,
         *,
         deduces: bool = True,
     ) -> None:
@@ -100,15 +119,16 @@ class View:
         self.n_contradictions = 0
         self.asked: set[tuple[int, int]] = set()
         self.unsure: set[tuple[int, int]] = set()
+        self.decided: set[tuple[int, int]] = set()
         self.pending: set[tuple[int, int]] = set()
         self.deduced: list[tuple[int, int]] = []
         self.imputed: dict[tuple[int, int], tuple[Answer, float]] = {}
         self.latest: dict[str, Any] = {}
-        self.placed, self.named, self.questioned = (np.zeros(self.n_rows, dtype=bool) for _ in range(3))
+        self.named, self.questioned, self._known, self._presumed = (np.zeros(self.n_rows, dtype=bool) for _ in range(4))
         self.fit: Callable[[int | None], npt.NDArray[Any]] = lambda n_answers: np.zeros(self.n_rows, dtype=np.int64)
         self.constraints: Callable[[], Constraints] = lambda: Constraints(n_samples=self.n_rows)
-        self._store, self._deduces = store, deduces
-        self._presumed: set[int] = set()
+        self._store, self._deduces, self._said = cache, deduces, array("q")
+        self._journal, self._marks = knowledge.journal, list[int]()
         self._members: list[int] = []
         self._doubts: dict[int, set[int]] = {}
         self._closed: dict[int, int] = {}
@@ -116,6 +136,7 @@ class View:
         self._found: dict[int, Neighbourhood] = {}
         self._to_placed = Nearest(self.n_rows)
         self._affected: list[int] = []
+        self._n_looks = 0
         for row in prior_rows.tolist():
             self._settle(row)
         self._settle_all()
@@ -126,38 +147,51 @@ class View:
         return len(self.told)
 
     @property
-    def said(self) -> list[tuple[Pair, Answer]]:
-        """Pairs with their answers, oldest first, contradictions included."""
-        return [one for said in self.told for one in said]
+    def said(self) -> IntArray:
+        """All answered pairs, oldest first, as an array of shape (n_pairs, 4). Contradicting answers are included.
+
+        The columns are the two rows, the answer (1 for "same", -1 for "different", 0 for "unsure") and whether it was a
+        check question (1 or 0).
+        """
+        return np.array(self._said, dtype=np.int64).reshape(-1, 4)
 
     def once(self, key: str, make: Callable[[], Any]) -> Any:
-        """What `make` returns, computed once for this data and kept over restarts: for what answers do not change."""
+        """Return the result of `make`, computed once per data set. Use it for results that do not depend on answers."""
         return self._store.once(key, make)
 
     # -- answers ---------------------------------------------------------------------------------------------------
 
     def take(self, said: list[tuple[Pair, Answer]], *, volunteered: bool = False) -> bool:
-        """Take in what an answer (or what somebody volunteered) says about pairs, all of it or nothing.
+        """Add the pairs of one answer or of one volunteered statement: all of them or none.
 
-        False if it contradicts what is known: then it changes nothing, but the pairs count as asked.
+        Returns False if the pairs contradict the closure so far. They are then not used, but count as asked.
         """
+        self._marks.append(len(self._journal))
         self.told.append(said)
         for pair, answer in said:
-            self.asked.add(pair.key)
+            self._said.extend((pair.first, pair.second, _NUMBER[answer], pair.check))
+        decided = [(pair, answer) for pair, answer in said if answer is not UNSURE]
+        self._add(self.asked, [pair.key for pair, _ in said])
+        self._add(self.unsure, [pair.key for pair, answer in said if answer is UNSURE])
+        for pair, answer in said:
             self.imputed.pop(pair.key, None)
             if answer is UNSURE:
                 self._doubt(pair)
-        decided = [(pair, answer) for pair, answer in said if answer is not UNSURE]
         if not volunteered:
-            self.questioned[[row for pair, _ in said for row in pair.key]] = True
-        self.named[[row for pair, _ in decided for row in pair.key]] = True
+            self._set(self.questioned, [row for pair, _ in said for row in pair.key])
+        self._set(self.named, [row for pair, _ in decided for row in pair.key])
         if self.knowledge.contradicts((pair.key, answer) for pair, answer in decided):
+            self._journal.note(setattr, self, "n_contradictions", self.n_contradictions)
             self.n_contradictions += 1
+            for pair, _ in decided:
+                self._doubt(pair)
             return False
+        self._add(self.decided, [pair.key for pair, _ in decided])
         for pair, answer in decided:
             self._learn(pair, answer)
         is_first = not self._members
-        rows = [row for pair, _ in decided for row in (pair.second, pair.first)]  # the row compared with comes first
+        pairs = [(pair.second, pair.first) for pair, _ in decided]  # the row compared with comes first
+        rows = list(dict.fromkeys(row for pair in pairs for row in pair))
         for row in rows:
             self._settle(row)
         if is_first:
@@ -170,26 +204,63 @@ class View:
             self._deduce(row)
         return True
 
+    def rewind(self, n_answers: int) -> None:
+        """Take back all answers after the first `n_answers`, and forget guesses and results of strategies."""
+        if n_answers < self.n_answers:
+            self._journal.rewind(self._marks[n_answers])
+            n_dropped = sum(map(len, self.told[n_answers:]))
+            del self._said[len(self._said) - 4 * n_dropped :]
+            del self._marks[n_answers:], self.told[n_answers:]
+        self._closed.clear()
+        self._cache = None
+        self._found = {one: found for one, found in self._found.items() if len(found.rows) == self.knowledge.size(one)}
+        self.imputed, self.latest = {}, {}
+
+    def _add(self, some: set[tuple[int, int]], keys: list[tuple[int, int]]) -> None:
+        """Add pairs to a set, so that `rewind` removes those that are new."""
+        if new := {key for key in keys if key not in some}:
+            some |= new
+            self._journal.note(some.difference_update, new)
+
+    def _set(self, marks: npt.NDArray[np.bool_], rows: Any) -> None:
+        """Mark rows, so that `rewind` removes the new marks."""
+        new = [row for row in rows if not marks[row]]
+        if new:
+            marks[new] = True
+            self._journal.note(marks.__setitem__, new, False)
+
     def _doubt(self, pair: Pair) -> None:
-        self.unsure.add(pair.key)
-        self._doubts.setdefault(pair.first, set()).add(pair.second)
-        self._doubts.setdefault(pair.second, set()).add(pair.first)
+        """Record a pair that was answered without being decided, so that it is not asked again."""
+        for one, two in (pair.key, pair.key[::-1]):
+            if two not in self._doubts.setdefault(one, set()):
+                self._doubts[one].add(two)
+                self._journal.note(self._forget_doubt, one, two)
+
+    def _forget_doubt(self, one: int, two: int) -> None:
+        self._doubts[one].discard(two)
+        if not self._doubts[one]:
+            del self._doubts[one]
 
     def _learn(self, pair: Pair, answer: Answer) -> None:
-        """Add a pair; rows that join a neighbourhood are marked here, once, so that a log costs its length."""
+        """Add a pair to the closure and mark rows that join a neighbourhood, so that a log takes linear time."""
         joining = [row for row in pair.key if self._may_move(row)] if answer is SAME else []
         rows = None
         if len(joining) == 1:
             rows, apart = self.knowledge.rows(joining[0]), self.knowledge.apart(joining[0])
-            # What differs from the rows that join differs from the neighbourhood now, perhaps from the last one left.
+            # Rows that differ from the joining rows now differ from the whole neighbourhood, perhaps from all but one.
             self._affected += filter(self._may_move, apart)
         self.knowledge.add(pair.first, pair.second, answer)
         if rows is not None:
-            self.placed[rows] = True
+            self._place(rows)
+
+    def _place(self, rows: IntArray) -> None:
+        """Mark rows that are known to be in a neighbourhood."""
+        self._set(self._known, rows.tolist())
+        self._unpresume(rows[self._presumed[rows]])
 
     def _may_move(self, row: int) -> bool:
         """Whether a row is in no neighbourhood, or only presumed to be in one."""
-        return not self.placed[row] or row in self._presumed
+        return not self._known[row]
 
     def _settle(self, row: int) -> None:
         """Make the component of a row a neighbourhood if it differs from all others."""
@@ -197,47 +268,65 @@ class View:
             self._begin(row)
 
     def _settle_all(self) -> None:
-        """As `_settle` for every row, lowest first, once there is a neighbourhood; afterwards answers keep it so."""
+        """Call `_settle` for every row, lowest first, when the first neighbourhood exists. Later answers update it."""
         is_open = np.zeros(self.n_rows, dtype=bool)
         for member in self._members:
             is_open[self.knowledge.open_rows(member)] = True
-        while self._members and not (closed := self.placed | is_open).all():
+        while self._members and not (closed := self._known | is_open).all():
             row = int(closed.argmin())
             self._begin(row)
             is_open[self.knowledge.open_rows(row)] = True
 
     def _begin(self, row: int) -> None:
-        """A neighbourhood of its own for a row and what is known to be together with it."""
+        """Make the component of a row a new neighbourhood."""
         self._members.append(int(row))
-        self.placed[self.knowledge.rows(row)] = True
+        self._journal.note(self._members.pop)
+        # Rows were presumed to be in the only neighbourhood left for them; now there is one more.
+        self._unpresume(np.flatnonzero(self._presumed))
+        self._place(self.knowledge.rows(row))
+
+    def _unpresume(self, rows: IntArray) -> None:
+        if len(rows):
+            self._presumed[rows] = False
+            self._journal.note(self._presumed.__setitem__, rows, True)
 
     def _deduce(self, row: int) -> None:
-        """With all clusters found, a row that differs from all but one belongs to that one.
+        """Place a row by elimination: with all clusters found, a row that differs from all but one belongs to it.
 
-        It is learnt, or only presumed where answers may prove the number of clusters wrong: then nobody is asked, and
-        nothing contradicts what is said later.
+        If `n_clusters` is trusted, the pair is added like an answer. Otherwise the row is only presumed to be in the
+        neighbourhood: no question is asked about it, and later answers cannot contradict it. Presumed rows are recorded
+        for any `n_clusters`, and count as placed while there are so many neighbourhoods, so that `n_clusters` may
+        change at any time.
         """
-        if self.placed[row] or self.n_clusters is None or len(self._members) != self.n_clusters:
+        if self._known[row] or self._presumed[row]:
             return
-        left = [member for member in self._members if self.knowledge.relation(row, member) is None]
+        if self._deduces and (self.n_clusters is None or len(self._members) != self.n_clusters):
+            return
+        open_ones = (member for member in self._members if self.knowledge.relation(row, member) is None)
+        left = list(islice(open_ones, 2))
         if len(left) == 1 and not self._deduces:
-            self._presumed.update(self.knowledge.rows(row).tolist())
-            self.placed[self.knowledge.rows(row)] = True
+            self._set(self._presumed, self.knowledge.rows(row).tolist())
         elif len(left) == 1:
             self._learn(Pair(row, left[0]), SAME)
             self.deduced.append(Pair(row, left[0]).key)
+            self._journal.note(self.deduced.pop)
 
-    # -- what is known ---------------------------------------------------------------------------------------------
+    @property
+    def placed(self) -> npt.NDArray[np.bool_]:
+        """Rows in a neighbourhood, and rows presumed to be in the only one left for them."""
+        return self._known | self._presumed if len(self._members) == self.n_clusters else self._known
+
+    # -- closure and neighbourhoods --------------------------------------------------------------------------------
 
     def known(self, first: int, second: int) -> Answer | None:
-        """The answer to a pair as far as it is decided: given, implied, or "unsure"; None when open."""
+        """Return the answer about a pair: given, implied, or "unsure". None if the pair is open."""
         found = self.knowledge.relation(first, second)
         if found is None and Pair(first, second).key in self.unsure:
             return UNSURE
         return found
 
     def is_open(self, first: int, second: int) -> bool:
-        """Whether a pair may be asked: two rows, nothing decided, not answered, not pending."""
+        """Whether a pair may be asked: two different rows, not decided, not answered, not pending."""
         key = Pair(first, second).key
         return (
             first != second
@@ -254,7 +343,7 @@ class View:
         return self._cache[1]
 
     def _neighbourhood(self, member: int) -> Neighbourhood:
-        """One that has not grown since it was looked at is as it was: rows never leave."""
+        """Return the neighbourhood of a representative, from the cache if it has not grown. Rows never leave it."""
         known = self._found.get(member)
         if known is None or len(known.rows) != self.knowledge.size(member):
             rows = self.knowledge.rows(member)
@@ -262,27 +351,30 @@ class View:
         return known
 
     def to_placed(self) -> FloatArray:
-        """Squared distance of each row to the nearest one in a neighbourhood; inf while there is none.
+        """Squared distance of each row to the nearest placed row, or inf while no row is placed.
 
-        Kept up to date, so that a strategy which starts afresh measures only rows placed since.
+        The distances are cached, so that only rows placed since the last call are measured.
         """
         return self._to_placed.distances(self.X, self.placed)
 
     def unplaced(self) -> IntArray:
-        """Rows in no neighbourhood that a question can place: not "unsure" with all, and in no pending question.
+        """Rows outside all neighbourhoods that a question can still place.
 
-        All rows that are in no pending question while there is no neighbourhood.
+        Rows in a pending question and rows answered "unsure" with every neighbourhood are left out. Before the first
+        neighbourhood exists, only rows in a pending question are left out.
         """
-        rows = np.flatnonzero(~self.placed)
+        self._look()
+        placed = self.placed
+        rows = np.flatnonzero(~placed)
         waiting = {row for pair in self.pending for row in pair}
         doubtful = self._doubts.keys() - waiting if self._members else ()
-        closed = [row for row in doubtful if self._is_closed(row)]
-        out = [row for row in (*waiting, *closed) if not self.placed[row]]
+        closed = [row for row in doubtful if placed[row] or self._is_closed(row)]
+        out = [row for row in (*waiting, *closed) if not placed[row]]
         return rows[~np.isin(rows, out)] if out else rows
 
     def _is_closed(self, row: int) -> bool:
-        """Whether an "unsure" row has no neighbourhood left to ask about; only a new one changes that."""
-        if self.placed[row] or self._closed.get(row) == len(self._members):
+        """Whether an "unsure" row has no neighbourhood left to ask about. Only a new neighbourhood changes this."""
+        if self._closed.get(row) == len(self._members):
             return True
         if self.open_neighbourhoods(row):
             return False
@@ -290,7 +382,7 @@ class View:
         return True
 
     def open_neighbourhoods(self, row: int) -> list[Neighbourhood]:
-        """Neighbourhoods a row might belong to: not known to differ, and not "unsure" or pending with any member."""
+        """Neighbourhoods that a row may belong to: not known to differ, no member answered or pending with the row."""
         partners = self._doubts.get(row, set()) | {sum(pair) - row for pair in self.pending if row in pair}
         doubtful = {self.knowledge.component(partner) for partner in partners}
         return [
@@ -300,7 +392,7 @@ class View:
         ]
 
     def nearest_neighbourhoods(self, row: int) -> list[Neighbourhood]:
-        """Neighbourhoods a row might belong to, the one with the nearest centre first."""
+        """Neighbourhoods that a row may belong to, nearest centre first."""
         found = self.open_neighbourhoods(row)
         if len(found) < 2:
             return found
@@ -308,30 +400,47 @@ class View:
         return [found[place] for place in np.argsort(distances, kind="stable")]
 
     def impute(self, pair: Pair, answer: Answer, confidence: float) -> None:
-        """A guess: used by `labels`, shown, never logged, and dropped where it contradicts what is known."""
+        """Record a guess. `labels` uses it; the log does not contain it; contradicting answers override it."""
         if self.knowledge.relation(pair.first, pair.second) is None:
             self.imputed[pair.key] = (answer, float(confidence))
 
     def labels(self, n_answers: int | None = None) -> npt.NDArray[Any]:
-        """The current clustering, from what is known and guessed; or that of the first answers, without guesses."""
+        """Cluster with all constraints and guesses, or with the first `n_answers` answers and no guesses."""
+        self._look()
         return self.fit(n_answers)
+
+    def await_question(self) -> None:
+        """Reset the count of calls that a strategy makes before its next question."""
+        self._n_looks = 0
+
+    def _look(self) -> None:
+        self._n_looks += 1
+        if self._n_looks > _MOST_LOOKS:
+            raise StrategyError(f"looked {_MOST_LOOKS:,} times for something to ask and asked nothing")
 
 
 class Nearest:
-    """Squared distance of every row to its nearest marked row; it depends on the data and the marked rows alone."""
+    """Squared distance of every row to its nearest marked row, whatever the order in which rows were marked."""
 
     def __init__(self, n_rows: int) -> None:
         self._measured = np.zeros(n_rows, dtype=bool)
         self._nearest = np.full(n_rows, np.inf)
+        # For each measured row: the row, the rows that it came nearer to than those before, and their distances before.
+        self._history: list[tuple[int, IntArray, FloatArray]] = []
 
     def distances(self, X: Any, marked: npt.NDArray[np.bool_]) -> FloatArray:
-        """Running minima: only rows marked since the last call are measured, unless one was taken back."""
-        if (self._measured & ~marked).any():
-            self._measured, self._nearest = np.zeros(len(marked), dtype=bool), np.full(len(marked), np.inf)
+        """Update the running minima with the rows marked since the last call, and without those no longer marked."""
+        n_removed = int((self._measured & ~marked).sum())
+        while n_removed:
+            row, nearer, before = self._history.pop()
+            self._nearest[nearer], self._measured[row] = before, False
+            n_removed -= not marked[row]
         for row in np.flatnonzero(marked & ~self._measured).tolist():
-            # One row at a time: sums in blocks of other sizes round otherwise, and ties would depend on history.
-            np.minimum(self._nearest, distances_to(X, row), out=self._nearest)
-        self._measured = marked.copy()
+            # One row at a time: rounding depends on the block size, and ties would then depend on the order of marks.
+            distances = distances_to(X, row)
+            nearer = np.flatnonzero(distances < self._nearest)
+            self._history.append((row, nearer, self._nearest[nearer]))
+            self._nearest[nearer], self._measured[row] = distances[nearer], True
         return self._nearest
 
 
@@ -352,11 +461,11 @@ def squared_distances(X: Any, rows: IntArray | None, points: FloatArray) -> Floa
 
 
 def dense_row(X: Any, row: int) -> FloatArray:
-    """A row as a matrix of one row, dense."""
+    """Return a row as a dense matrix of shape (1, n_features)."""
     one = X[[row]]
     return np.asarray(one.toarray() if sparse.issparse(one) else one, dtype=np.float64)
 
 
 def distances_to(X: Any, row: int) -> FloatArray:
-    """Squared distance of every row to one."""
+    """Squared distance of every row to one row."""
     return squared_distances(X, None, dense_row(X, row))[:, 0]

@@ -1,17 +1,19 @@
-"""Doubt: which answers look wrong, and what they say about the number of clusters and the distance."""
+"""Audit answers: find wrong ones, and estimate the number of clusters and the best distance."""
 
 from clew.audit._advice import (
-    ClusterNumberAdvice,
     MetricAdvice,
     SetRanking,
     advise_metric,
-    advise_n_clusters,
     metric_fitness,
     rank_constraint_sets,
 )
+from clew.audit._dendrogram import plot_dendrogram
 from clew.audit._impact import Impact, impact
+from clew.audit._k_distance import plot_k_distance
 from clew.audit._measures import Difficulty, Propagation, coherence, difficulty, informativeness, propagation
+from clew.audit._methods import MethodAdvice, Suitability, TableFacts, advise_methods
 from clew.audit._naive import NaiveImpact, optimistic, pessimistic
+from clew.audit._number import ClusterNumberAdvice, advise_n_clusters
 from clew.audit._review import Doubt, Review, review
 
 __all__ = [
@@ -19,11 +21,15 @@ __all__ = [
     "Difficulty",
     "Doubt",
     "Impact",
+    "MethodAdvice",
     "MetricAdvice",
     "NaiveImpact",
     "Propagation",
     "Review",
     "SetRanking",
+    "Suitability",
+    "TableFacts",
+    "advise_methods",
     "advise_metric",
     "advise_n_clusters",
     "coherence",
@@ -33,6 +39,8 @@ __all__ = [
     "metric_fitness",
     "optimistic",
     "pessimistic",
+    "plot_dendrogram",
+    "plot_k_distance",
     "propagation",
     "rank_constraint_sets",
     "review",

@@ -1,4 +1,4 @@
-"""Which constraints cost the clustering more than they should: impact scores from Lagrangian duals.
+"""Impact scores of constraints from Lagrangian duals: how much each constraint costs the clustering.
 
 Randel, Aloise, Blanchard and Hertz 2021 (`randel2021`), thesis chapter 5.
 """
@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from clew._validation import as_generator
 from clew._words import counted
+from clew.audit._answers import constraints_from
 from clew.audit._models import Model, prepare
 from clew.audit._plots import bars, lines
-from clew.audit._statements import Named, distinct, named_statements
+from clew.audit._statements import NamedStatements, distinct, named_statements
 from clew.constraints import Constraints
 from clew.exceptions import ParameterError
 from clew.solvers.lagrangian import Dual, dual_ascent
@@ -23,37 +24,37 @@ from clew.solvers.lagrangian import Dual, dual_ascent
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
-# A statement is suspect when keeping it costs more than this part of what moving a typical row does, where all others
-# cost nothing. How F1 depends on it, also on the published instances, is in docs/decisions.md.
+# A constraint is suspect if it costs more than this share of the cost of moving a typical row, if all others cost
+# nothing. docs/decisions.md shows how F1 depends on it.
 TOLERANCE = 0.2
-# Kept at no cost is what has a price below this part of a typical row's move: the size of the last steps.
+# A constraint is free if its price is below this share of the cost of moving a typical row, the size of the last steps.
 FREE = 1e-3
 MAX_ITER = 300
 
 
 @dataclass(frozen=True)
 class Impact:
-    """What every constraint costs; made by `impact`.
+    """Cost of every constraint; the result of `impact`.
 
-    Scores are 0 where a constraint fits and the more negative the more it costs, in the unit of the criterion.
+    A score is 0 if the constraint costs nothing. Otherwise it is minus the cost, in the unit of the criterion.
 
     Attributes
     ----------
     must_link_score, cannot_link_score : ndarray of shape (n_pairs,)
     label_score : ndarray of shape (n_samples,) or None
-        Score of each given class, 0 for rows without one; None where no classes are given.
+        Score of each given class, 0 for rows without one; None if no classes are given.
     must_group_score, cannot_group_score : ndarray of shape (n_samples, n_columns) or None
-        Score of each row's place in its group, likewise.
+        Score of each row's membership in its group, likewise.
     unit : float
-        What it costs to move a typical row to its second-best cluster: the median over all rows.
+        Cost of moving a typical row to its second-best cluster: the median over all rows.
     tolerance : float
-        Where `limit` starts.
+        The value of `limit` if no constraint costs anything.
     labels : ndarray of shape (n_samples,)
-        The clustering without knowledge that the scores start from.
+        The clustering without constraints, from which the scores start.
     lower_bound, upper_bound : float
-        Bounds on the cost of a clustering that keeps all constraints; infinite where none was found.
+        Bounds on the cost of a clustering that satisfies all constraints; infinite if none was found.
     history : ndarray of shape (n_rounds, 2)
-        The bound of each round and the best so far.
+        Bound of each round, and best bound so far.
     converged : bool
         Whether the bound was flat before `max_iter`. If not, scores are partial: `message` says so.
     """
@@ -76,10 +77,10 @@ class Impact:
 
     @property
     def limit(self) -> float:
-        """Price, in units of a typical row's move, above which a constraint is suspect.
+        """Price above which a constraint is suspect, in units of the cost of moving a typical row.
 
-        It is `tolerance` times the square of the share of constraints that cost nothing: the more of them cost
-        something, the less does it take to doubt one.
+        It is `tolerance` times the square of the share of free constraints. So the limit is lower if more constraints
+        cost something.
         """
         scores = [self.must_link_score, self.cannot_link_score]
         for kind in ("label", "must_group", "cannot_group"):
@@ -87,7 +88,7 @@ class Impact:
             if of_rows is not None:
                 scores.append(of_rows.ravel()[given.ravel() >= 0])
         prices = -np.concatenate(scores) / self.unit
-        free = (1 + np.count_nonzero(prices <= FREE)) / (1 + len(prices))  # of none, all are free
+        free = (1 + np.count_nonzero(prices <= FREE)) / (1 + len(prices))  # with no pairs, all are free
         return float(self.tolerance * free**2)
 
     def _suspect(self, scores: FloatArray) -> BoolArray:
@@ -110,20 +111,20 @@ class Impact:
 
     @property
     def total(self) -> float:
-        """Sum of the scores of all pairs, repeated ones once: thesis 5.4.4, the score of a whole set."""
+        """Sum of the scores of all pairs, each once: the score of a whole set (thesis 5.4.4)."""
         must, _ = distinct(self.constraints.must_link, self.constraints.must_link_confidence)
         cannot, _ = distinct(self.constraints.cannot_link, self.constraints.cannot_link_confidence)
         return float(self.must_link_score[must].sum() + self.cannot_link_score[cannot].sum())
 
     @property
     def fraction_suspect(self) -> float:
-        """Suspect pairs, as a share of all."""
+        """Share of suspect pairs."""
         n_pairs = len(self.must_link_score) + len(self.cannot_link_score)
         return float(self.must_link_suspect.sum() + self.cannot_link_suspect.sum()) / max(n_pairs, 1)
 
     @property
     def fraction_free(self) -> float:
-        """Pairs kept at no cost, as a share of all."""
+        """Share of pairs that cost nothing."""
         scores = np.concatenate([self.must_link_score, self.cannot_link_score])
         return float(np.count_nonzero(scores >= -FREE * self.unit) / max(len(scores), 1))
 
@@ -174,8 +175,8 @@ class Impact:
     def table(self) -> list[dict[str, Any]]:
         """One dict for each constraint, the most suspicious first, ready for a data frame.
 
-        `kind`, `index` (its place among its kind), `rows` (the user's ids), `score`, `price` (the score in units of a
-        typical row's move, without its sign), `suspect`, `rank` from 1 on and `sentence`.
+        The keys are `kind`, `index` (position among its kind), `rows` (the user's ids), `score`, `price` (minus the
+        score, in units of the cost of moving a typical row), `suspect`, `rank` from 1 on, and `sentence`.
         """
         rows = sorted(self._statements(), key=lambda row: row["score"])
         for rank, row in enumerate(rows, start=1):
@@ -190,7 +191,7 @@ class Impact:
         ----------
         ax : matplotlib axes, optional
         most : int
-            Constraints drawn at most.
+            Largest number of bars.
         """
         rows = self.table()[:most]
         return bars(
@@ -251,17 +252,17 @@ def impact(
     max_iter: int = MAX_ITER,
     random_state: Any = 0,
 ) -> Impact:
-    r"""Price every constraint: what would the clustering save without it?
+    r"""Estimate what the clustering would save without each constraint.
 
-    Contradictory and infeasible constraints are welcome: that is when a list of suspects is needed.
+    Constraints may be contradictory or infeasible. Then the list of suspects is most useful.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
         Or sequences with ``metric="edit"``, or a square matrix of distances with ``metric="precomputed"``.
-    constraints : Constraints, labels, dict, frame, sparse matrix or path
+    constraints : Constraints, labels, dict, frame, sparse matrix, path, or list of answers as in `review`
         See `Constraints.of`. Pairs, confidences, labels, must-groups and cannot-groups are priced; soft groups and
-        triplets are passed over.
+        triplets are ignored.
     n_clusters : int
     model : {"kmeans", "kmedoids"}, default="kmeans"
         The criterion: squared distances to means, or distances to medoids.
@@ -269,10 +270,10 @@ def impact(
         Of k-medoids: "euclidean", "manhattan", "chebyshev", "mahalanobis", "cosine", "edit", "precomputed", a function
         of two rows, or a square matrix.
     tolerance : float, default=0.2
-        A constraint is suspect when it costs more than this part of what moving a typical row does, if no other costs
-        anything; less is enough the more of them do (`Impact.limit`). 0 decides by the sign.
+        A constraint is suspect if it costs more than this share of the cost of moving a typical row. The limit is lower
+        if many constraints cost something (`Impact.limit`). With 0, every cost is suspect.
     max_iter : int, default=300
-        Most rounds; a result that is stopped by it is partial and says so.
+        Largest number of rounds. If it is reached, `converged` is False and `message` says so.
     random_state : int, Generator, RandomState or None, default=0
 
     Returns
@@ -288,17 +289,17 @@ def impact(
 
     with multipliers <= 0, raised by subgradient steps until L is flat. The score of a pair is the sum of its best
     multipliers (Eq. 5.17); a repeated pair is priced once, at its highest confidence. A pair with confidence p < 1 may
-    be broken at p / (1 - p) times `unit`, which bounds its multipliers. A class and a must-group are a point that
-    costs, in each cluster, what all their rows would cost there beyond the best; each of their rows is tied to it (the
-    bounds include that cost). A cannot-group is one constraint on the number of its rows in each cluster. Nothing is
-    expanded to pairs.
+    be broken at p / (1 - p) times `unit`, which bounds its multipliers. A class or must-group becomes an anchor point.
+    In each cluster the anchor costs what all its rows would cost there beyond their best cluster, and each row is tied
+    to the anchor (the bounds include that cost). A cannot-group is one constraint on the number of its rows in each
+    cluster. Nothing is expanded to pairs.
 
-    Time O(t (n k d + m k)) for t rounds and m pairs; memory O(n k + m k) beyond a copy of X. K-medoids keeps distances
-    to all rows up to 5,700 of them, to a random sample beyond.
-    Departs from [1]_: epsilon is 0.75, not 0.5, so that sound constraints never share the price of a wrong one at the
-    end of a chain; the inner minimum is a local one, sought from the last solution and from earlier ones, so L may be
-    a little too high; steps are sized per constraint, by what moving its rows costs, and shrink by a fixed factor,
-    because a distant upper bound (or none) makes the paper's steps too long; a tolerance decides instead of the sign.
+    Time O(t (n k d + m k)) for t rounds and m pairs; memory O(n k + m k) beyond a copy of X. K-medoids stores distances
+    to all rows for up to 5,700 rows, and to a random sample beyond.
+    Departs from [1]_: epsilon is 0.75, not 0.5, so that correct constraints never share the price of a wrong one at the
+    end of a chain. The inner minimum is a local one, from the last solution and earlier ones, so L may be a little too
+    high. The steps of a constraint depend on the cost of moving its rows and shrink by a fixed factor, because a
+    distant upper bound (or none) makes the paper's steps too long. A tolerance decides instead of the sign.
 
     References
     ----------
@@ -317,11 +318,11 @@ def impact(
     """
     check_options(tolerance, max_iter)
     prepared = prepare(X, n_clusters, model, metric, as_generator(random_state))
-    return impact_of(prepared, Constraints.of(constraints, n_samples=prepared.n_rows), tolerance, max_iter)
+    return impact_of(prepared, constraints_from(constraints, prepared.n_rows), tolerance, max_iter)
 
 
 def check_options(tolerance: Any, max_iter: Any) -> None:
-    """Refuse a tolerance or a limit that makes no sense."""
+    """Refuse an invalid tolerance or limit."""
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.number) or not tolerance >= 0:
         raise ParameterError(f"tolerance={tolerance!r} in impact: expected a number >= 0.")
     if isinstance(max_iter, bool) or not isinstance(max_iter, int | np.integer) or max_iter < 1:
@@ -364,9 +365,9 @@ def impact_of(model: Model, constraints: Constraints, tolerance: float = TOLERAN
 
 
 def _scores(
-    constraints: Constraints, named: Named, dual: Dual, labels: npt.NDArray[np.int64]
+    constraints: Constraints, named: NamedStatements, dual: Dual, labels: npt.NDArray[np.int64]
 ) -> tuple[FloatArray, FloatArray, FloatArray | None, FloatArray | None, FloatArray | None]:
-    """Scores by kind: minus the sum of the multipliers over the clusters, Eq. 5.17."""
+    """Scores by kind: minus the sum of the multipliers over the clusters (Eq. 5.17)."""
     pulls, prices = 0.0 - np.abs(dual.pulls).sum(axis=1), 0.0 - dual.prices.sum(axis=1)
     n_pairs, n_labels = len(constraints.must_link), len(named.label_rows)
     of_labels = of_must = of_cannot = None

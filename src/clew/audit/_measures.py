@@ -1,8 +1,8 @@
-"""What a set of constraints is worth before anything is clustered with it.
+"""Measures of a set of constraints, before clustering with it.
 
 Davidson, Wagstaff and Basu 2006 (`davidson2006`): informativeness and coherence, survey Eq. 94 to 97. Davidson 2012
 (`davidson2012`): the fractional chromatic number as a measure of difficulty. Survey section 5.3 (`truong2013`): when
-answers should not be passed on to neighbours.
+answers should not be propagated to neighbours.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.stats import mannwhitneyu
 
+from clew._base import quietly
+from clew._distances import VECTOR_METRICS, check_metric, pair_distances
 from clew._validation import as_generator, check_matrix
 from clew._words import counted
-from clew.audit._distances import VECTOR_METRICS, check_metric, pair_distances
+from clew.audit._answers import constraints_from
 from clew.audit._models import check_n_clusters
 from clew.constraints import Constraints
 from clew.exceptions import ConstraintError, DataError, ParameterError
@@ -29,31 +31,32 @@ IntArray = npt.NDArray[np.int64]
 
 # Entries of one block of projections.
 _BLOCK_ENTRIES = 4_000_000
-# Overlaps below this share of the longest vector are rounding.
+# Overlaps below this share of the longest vector are rounding errors.
 _ROUNDING = 1e-12
-# Answers of each kind below which nothing can be said about neighbours, and the share of pairs called near.
+# Least number of answers of each kind, and the share of pairs that count as near.
 _LEAST_ANSWERS, _NEAR = 8, 0.25
-# Near rows "tend to share answers" when a near pair is the same this much oftener than a far one (or so many times as
-# often, where few pairs are the same at all), surely enough.
+# Near rows "tend to share answers" if the share of "same" among near pairs exceeds that among far ones by this much, or
+# by this factor if few pairs are the same, with a low p-value.
 _LEAST_LIFT, _LEAST_RATIO, _SURE = 0.15, 3.0, 0.05
 
 
+@quietly()
 def informativeness(
     X: Any, constraints: Any, n_clusters: int | None = None, *, labels: Any = None, random_state: Any = 0
 ) -> float:
-    """Share of the constraints that a clustering without knowledge breaks: what it could learn from them.
+    """Share of the constraints that a clustering without constraints violates.
 
-    Survey Eq. 94 with the sign put right: 1 counts what is *not* satisfied.
+    Survey Eq. 94 with the sign corrected: it counts constraints that are *not* satisfied.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        Clustered by k-means unless `labels` are given; then only its number of rows counts.
-    constraints : Constraints, dict, frame or path
-        Given pairs count.
+        Clustered by k-means. If `labels` are given, only the number of rows is used.
+    constraints : Constraints, dict, frame, path, or list of answers as in `review`
+        Only given pairs are used.
     n_clusters : int, optional
     labels : array-like of shape (n_samples,), optional
-        The clustering without knowledge.
+        The clustering without constraints.
     random_state : int, Generator, RandomState or None, default=0
 
     Examples
@@ -64,7 +67,7 @@ def informativeness(
     0.5
     """
     X = check_matrix(X)
-    known = Constraints.of(constraints, n_samples=X.shape[0])
+    known = constraints_from(constraints, X.shape[0])
     pairs = _some_pairs(known, "informativeness")
     if labels is None:
         if n_clusters is None:
@@ -86,15 +89,15 @@ def _some_pairs(known: Constraints, name: str) -> IntArray:
 
 
 def coherence(X: Any, constraints: Any) -> float:
-    """Share of the (must-link, cannot-link) pairs that do not pull the same region both ways.
+    """Share of the (must-link, cannot-link) pairs that do not overlap along the same direction.
 
-    A must-link and a cannot-link are coherent when, projected on each other's line, neither overlaps the other: survey
-    Eq. 95 to 97, with the overlap of two intervals for Eq. 96. Euclidean; transform X for another metric.
+    A must-link and a cannot-link are coherent if they do not overlap when projected on each other's line (survey Eq. 95
+    to 97, with the overlap of two intervals for Eq. 96). The metric is Euclidean. Transform X for another one.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
-    constraints : Constraints, dict, frame or path
+    constraints : Constraints, dict, frame, path, or list of answers as in `review`
         Given pairs, of both kinds.
 
     Notes
@@ -109,9 +112,9 @@ def coherence(X: Any, constraints: Any) -> float:
     0.5
     """
     X = check_matrix(X)
-    known = Constraints.of(constraints, n_samples=X.shape[0])
+    known = constraints_from(constraints, X.shape[0])
     if not len(known.must_link) or not len(known.cannot_link):
-        raise ConstraintError("coherence compares must-links with cannot-links; give some of both.")
+        raise ConstraintError("coherence compares must-links with cannot-links. Give some of both.")
     must, cannot = _ends(X, known.must_link), _ends(X, known.cannot_link)
     rows = max(1, _BLOCK_ENTRIES // len(known.cannot_link))
     longest = max(np.linalg.norm(ends[1] - ends[0], axis=1).max() for ends in (must, cannot))
@@ -131,7 +134,7 @@ def _ends(X: Any, pairs: IntArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _overlaps(vectors: tuple[FloatArray, FloatArray], onto: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """Length of the overlap of each vector, projected on the line of each other one, with it."""
+    """Overlap of each vector, projected on the line of each other vector, with that vector."""
     start, end = onto
     length = np.linalg.norm(end - start, axis=1)
     direction = (end - start) / np.where(length > 0, length, 1.0)[:, None]
@@ -147,9 +150,9 @@ class Difficulty:
     Attributes
     ----------
     lower, upper : float
-        It lies between these; infinite where the constraints contradict each other.
+        Bounds on the number; infinite if the constraints contradict each other.
     n_core : int
-        Components left after peeling off those that always find a colour.
+        Number of components left after removing those that can always be coloured.
     """
 
     lower: float
@@ -165,7 +168,7 @@ class Difficulty:
     def message(self) -> str:
         """The finding in a sentence."""
         if self.lower == np.inf:
-            return "The constraints contradict each other: no number of clusters would do."
+            return "The constraints contradict each other, so no number of clusters is enough."
         least = int(np.ceil(self.lower - 1e-6))
         value = f"{self.lower:.4g}" if self.exact else f"between {self.lower:.4g} and {self.upper:.4g}"
         needed = counted(least, "cluster is needed", "clusters are needed")
@@ -180,16 +183,16 @@ def difficulty(constraints: Any, *, n_samples: int | None = None, work_limit: in
 
     Parameters
     ----------
-    constraints : Constraints, labels, dict, frame or path
+    constraints : Constraints, labels, dict, frame, path, or list of answers as in `review`
     n_samples : int, optional
-        Number of rows, where the constraints do not say it.
+        Number of rows, if the constraints do not contain it.
     work_limit : int, default=2,000,000
-        Steps of the search for independent sets; beyond it the bounds found so far are given.
+        Largest number of steps of the search for independent sets. If it is reached, the bounds so far are returned.
 
     Notes
     -----
-    A component with fewer partners than the largest clique found always finds a colour and is peeled off first. On the
-    rest, independent sets are generated as a linear program asks for them.
+    A component with fewer neighbours than the largest clique found can always be coloured and is removed first. The
+    rest is a linear program over independent sets, solved by column generation.
 
     Examples
     --------
@@ -200,7 +203,7 @@ def difficulty(constraints: Any, *, n_samples: int | None = None, work_limit: in
     """
     if isinstance(work_limit, bool) or not isinstance(work_limit, int | np.integer) or work_limit < 0:
         raise ParameterError(f"work_limit={work_limit!r} in difficulty: expected an integer >= 0.")
-    known = Constraints.of(constraints, n_samples=n_samples)
+    known = constraints_from(constraints, n_samples)
     closed = known.closure()
     if closed.contradictory:
         return Difficulty(np.inf, np.inf, 0)
@@ -214,11 +217,11 @@ class Propagation:
     Attributes
     ----------
     verdict : {"yes", "no", "unknown"}
-        "no": do not pass answers on to neighbours, and do not learn a metric from them.
+        "no" means: do not propagate answers to neighbours, and do not learn a metric from them.
     near_same, far_same : float
         Share of "same" among the nearest quarter of the pairs, and among the others.
     p_value : float
-        Of distances that do not differ between must-links and cannot-links.
+        P-value of the hypothesis that must-links and cannot-links have the same distances.
     """
 
     verdict: Literal["yes", "no", "unknown"]
@@ -237,23 +240,23 @@ class Propagation:
         shares = f"{self.near_same:.0%} of the near pairs are the same, {self.far_same:.0%} of the others"
         if self.verdict == "yes":
             return f"Near rows tend to share answers: {shares}."
-        return f"Near rows do not tend to share answers ({shares}): do not pass answers on to neighbours here."
+        return f"Near rows do not tend to share answers ({shares}): do not propagate answers to neighbours here."
 
     def __str__(self) -> str:
         return self.message
 
 
 def propagation(X: Any, constraints: Any, *, metric: Any = "euclidean") -> Propagation:
-    """Tell whether near rows tend to share answers, as methods that pass answers on to neighbours suppose.
+    """Test whether near rows tend to share answers, which methods that propagate answers assume.
 
-    Propagation, metric learning and questions about borders help only where they do (survey section 5.3; its
-    counterexample are the boards of tic-tac-toe, where one cell decides who wins).
+    Propagation, metric learning and questions about borders help only if they do (survey section 5.3). A counterexample
+    are tic-tac-toe boards, where one cell decides who wins.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
-    constraints : Constraints, dict, frame or path
-        Given pairs, best about rows drawn at random.
+    constraints : Constraints, dict, frame, path, or list of answers as in `review`
+        Given pairs, preferably of randomly drawn rows.
     metric : str, callable or square array, default="euclidean"
 
     Examples
@@ -270,7 +273,7 @@ def propagation(X: Any, constraints: Any, *, metric: Any = "euclidean") -> Propa
             f"metric={metric!r} in propagation: expected one of {', '.join(VECTOR_METRICS)} or a matrix."
         )
     X, metric = check_metric(X, metric)
-    known = Constraints.of(constraints, n_samples=X.shape[0])
+    known = constraints_from(constraints, X.shape[0])
     n_must, n_cannot = len(known.must_link), len(known.cannot_link)
     distances = pair_distances(X, np.concatenate([known.must_link, known.cannot_link]), metric)
     if not np.isfinite(distances).all():
@@ -278,7 +281,7 @@ def propagation(X: Any, constraints: Any, *, metric: Any = "euclidean") -> Propa
     if min(n_must, n_cannot) < _LEAST_ANSWERS:
         return Propagation("unknown", np.nan, np.nan, np.nan)
     same = np.arange(len(distances)) < n_must
-    # Of equal distances none is nearer than another: all of them are near, or none.
+    # Pairs of equal distance are all near or all far.
     near = distances <= np.quantile(distances, _NEAR)
     p_value = float(mannwhitneyu(distances[same], distances[~same], alternative="less").pvalue)
     near_same = float(same[near].mean())

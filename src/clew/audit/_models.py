@@ -1,4 +1,4 @@
-"""Data prepared for an audit: the criterion, and clusterings without knowledge to start from."""
+"""Prepare data for an audit: the criterion, and a first clustering without constraints."""
 
 from __future__ import annotations
 
@@ -10,21 +10,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from clew._base import quietly
+from clew._distances import distance_matrix
 from clew._validation import check_matrix
-from clew.audit._distances import distance_matrix
 from clew.exceptions import DataError, ParameterError
+from clew.medoids._search import plain_medoids
 from clew.partitional import SeededKMeans
 from clew.solvers.criteria import Criterion, FloatArray, IntArray, MedoidDistances, SquaredDistances
 
-# Starts of k-medoids share a budget of rows, as in `n_init="auto"` of the estimators: ten for small data, one from
-# 100,000 rows on.
-_MOST_STARTS, _ROWS_OF_ALL_STARTS = 10, 100_000
-# Alternations of one start of k-medoids.
-_ALTERNATIONS = 100
-# Distances looked at together when medoids are exchanged; sweeps over all medoids at most.
-_BLOCK_ENTRIES, _SWEEPS = 1_000_000, 20
-# Sums that differ by no more than this share of them are the same number.
-_ROUNDING = 1e-12
+# Starts of k-medoids, each followed by swaps until none pays.
+_STARTS = 5
 
 
 @dataclass(frozen=True)
@@ -36,9 +31,9 @@ class Model:
     name : {"kmeans", "kmedoids"}
     n_rows, n_clusters : int
     centers : ndarray
-        Of the best clustering without knowledge.
+        Centres of the best clustering without constraints.
     costs : ndarray of shape (n_rows, n_clusters)
-        Cost of every row with each of them.
+        Cost of every row with each centre.
     criterion : callable
         ``criterion(tied, anchors)`` is what `dual_ascent` takes.
     """
@@ -52,12 +47,12 @@ class Model:
 
     @property
     def labels(self) -> IntArray:
-        """The best clustering without knowledge."""
+        """The best clustering without constraints."""
         return self.costs.argmin(axis=1)
 
     @property
     def unit(self) -> float:
-        """What moving a typical row to its second-best cluster costs; the mean cost of a row where that is 0."""
+        """Cost of moving a typical row to its second-best cluster; if that is 0, the mean cost of a row."""
         if self.n_clusters > 1:
             lowest = np.partition(self.costs, 1, axis=1)
             typical = float(np.median(lowest[:, 1] - lowest[:, 0]))
@@ -67,31 +62,32 @@ class Model:
 
 
 def prepare(X: Any, n_clusters: int, model: str, metric: Any, rng: np.random.Generator) -> Model:
-    """Check the data and cluster them without knowledge."""
+    """Check the data and cluster them without constraints."""
+    check_model(model, metric)
     if model == "kmeans":
-        if not isinstance(metric, str) or metric != "euclidean":
-            named = repr(metric) if isinstance(metric, str) else f"a {type(metric).__name__}"
-            raise ParameterError(
-                f"metric={named} with model='kmeans': its centres are means, which fit 'euclidean' only. "
-                "Use model='kmedoids'."
-            )
         return _squared(_rows(X, n_clusters), n_clusters, rng)
-    if model == "kmedoids":
-        return _medoids(X, n_clusters, metric, rng)
-    raise ParameterError(f"model={model!r}: expected 'kmeans' or 'kmedoids'.")
+    return _medoids(X, n_clusters, metric, rng)
+
+
+def check_model(model: Any, metric: Any) -> None:
+    """Refuse an unknown criterion, and metrics that its centres do not fit."""
+    if model not in ("kmeans", "kmedoids"):
+        raise ParameterError(f"model={model!r}: expected 'kmeans' or 'kmedoids'.")
+    if model == "kmeans" and (not isinstance(metric, str) or metric != "euclidean"):
+        named = repr(metric) if isinstance(metric, str) else f"a {type(metric).__name__}"
+        raise ParameterError(
+            f"metric={named} with model='kmeans': its centres are means, which fit 'euclidean' only. "
+            "Use model='kmedoids'."
+        )
 
 
 def check_n_clusters(n_clusters: Any, n_rows: int) -> int:
-    """A number of clusters that so many rows can have."""
+    """Check a number of clusters against the number of rows."""
     if not isinstance(n_clusters, int | np.integer) or isinstance(n_clusters, bool) or n_clusters < 1:
         raise ParameterError(f"n_clusters={n_clusters!r}: expected an integer >= 1.")
     if n_clusters > n_rows:
         raise DataError(f"n_clusters={n_clusters}, but X has {n_rows} rows. Lower n_clusters.")
     return int(n_clusters)
-
-
-def _n_starts(n_rows: int) -> int:
-    return min(_MOST_STARTS, max(1, _ROWS_OF_ALL_STARTS // max(n_rows, 1)))
 
 
 def _rows(X: Any, n_clusters: int) -> Any:
@@ -101,6 +97,7 @@ def _rows(X: Any, n_clusters: int) -> Any:
     return X.tocsr() if sparse.issparse(X) else np.ascontiguousarray(X - X.mean(axis=0))
 
 
+@quietly()
 def _squared(X: Any, n_clusters: int, rng: np.random.Generator) -> Model:
     fitted = SeededKMeans(n_clusters, init="k-means++", random_state=rng).fit(X)
     centers = np.asarray(fitted.cluster_centers_, dtype=np.float64)
@@ -119,8 +116,7 @@ def _squared(X: Any, n_clusters: int, rng: np.random.Generator) -> Model:
 def _medoids(X: Any, n_clusters: int, metric: Any, rng: np.random.Generator) -> Model:
     distances, candidates = distance_matrix(X, metric, rng)
     check_n_clusters(n_clusters, len(distances))
-    found = [k_medoids(distances, candidates, n_clusters, rng) for _ in range(_n_starts(len(distances)))]
-    medoids = exchange(distances, min(found, key=lambda solution: solution[0])[1])
+    medoids = plain_medoids(distances, candidates, n_clusters, rng, n_init=_STARTS)
     return Model(
         "kmedoids",
         len(distances),
@@ -129,51 +125,3 @@ def _medoids(X: Any, n_clusters: int, metric: Any, rng: np.random.Generator) -> 
         distances[:, medoids],
         lambda tied, anchors: MedoidDistances(distances, candidates, tied, n_clusters, anchors),
     )
-
-
-def k_medoids(
-    distances: FloatArray, candidates: IntArray, n_clusters: int, rng: np.random.Generator
-) -> tuple[float, IntArray]:
-    """Cost and medoids (as columns): drawn far from each other, then assignment and medoids in turn."""
-    medoids = [int(rng.integers(len(candidates)))]
-    nearest = distances[:, medoids[0]].copy()
-    for _ in range(1, n_clusters):
-        chances = nearest[candidates]
-        total = float(chances.sum())
-        if total == 0:  # every candidate stands on a medoid
-            chances = np.ones(len(candidates))
-            total = float(len(candidates))
-        medoids.append(int(rng.choice(len(candidates), p=chances / total)))
-        np.minimum(nearest, distances[:, medoids[-1]], out=nearest)
-    nothing = np.empty(0, dtype=np.int64)
-    criterion = MedoidDistances(distances, candidates, nothing, n_clusters)
-    solution = criterion.at(np.array(medoids))
-    for _ in range(_ALTERNATIONS):
-        lower = criterion.descend(solution, nothing.astype(np.int32))
-        if lower.free_cost >= solution.free_cost:
-            break
-        solution = lower
-    return solution.free_cost, solution.centers
-
-
-def exchange(distances: FloatArray, medoids: IntArray) -> IntArray:
-    """Medoids (as columns) after each in turn was replaced by the candidate that is best beside the others.
-
-    Alternation alone ends above the best found in two of five cases, which is enough to change the advice on a metric.
-    """
-    medoids = medoids.copy()
-    rows = max(1, _BLOCK_ENTRIES // distances.shape[1])
-    for _ in range(_SWEEPS):
-        before = medoids.copy()
-        for place in range(len(medoids)):
-            others = distances[:, np.delete(medoids, place)].min(axis=1, initial=np.inf, keepdims=True)
-            totals = np.zeros(distances.shape[1])
-            for start in range(0, len(distances), rows):
-                block = slice(start, start + rows)
-                totals += np.minimum(distances[block], others[block]).sum(axis=0)
-            best = int(totals.argmin())
-            if totals[best] < totals[medoids[place]] * (1 - _ROUNDING):
-                medoids[place] = best
-        if np.array_equal(medoids, before):
-            break
-    return medoids

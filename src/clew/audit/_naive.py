@@ -1,4 +1,4 @@
-"""Scores that need no dual: cluster again without each constraint, or with nothing but it.
+"""Scores without duals: cluster again without each constraint, or with that constraint alone.
 
 Randel, Aloise, Blanchard and Hertz 2021 (`randel2021`), thesis section 5.4.2.
 """
@@ -10,24 +10,30 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
+from clew._base import quietly
 from clew._validation import as_generator, check_matrix
-from clew.audit._models import check_n_clusters
+from clew.audit._answers import constraints_from
+from clew.audit._models import check_model, check_n_clusters
 from clew.constraints import Constraints
-from clew.partitional import COPKMeans, SeededKMeans
+from clew.medoids import ConstrainedKMedoids
+from clew.partitional import COPKMeans
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
-# Thesis 5.4.2: scores are divided by the smallest of their kind; these thresholds served best there.
+# Thresholds of thesis 5.4.2, for scores divided by the lowest score of their kind.
 _OPTIMISTIC_THRESHOLD, _PESSIMISTIC_THRESHOLD = 0.15, 0.0
-# A difference below this share of the cost is rounding.
+# Differences below this share of the cost are rounding errors.
 _ROUNDING = 1e-9
+# Shakes of k-medoids in each clustering.
+_SHAKES = 20
 
 
 @dataclass(frozen=True)
 class NaiveImpact:
-    """Scores of `optimistic` and `pessimistic`: 0 where a constraint changes nothing, else negative.
+    """Scores of `optimistic` and `pessimistic`: 0 if a constraint changes nothing, else negative.
 
     Attributes
     ----------
@@ -35,7 +41,7 @@ class NaiveImpact:
     base_cost : float
         Cost with all constraints (optimistic) or with none (pessimistic).
     threshold : float
-        Suspect is what exceeds this share of the lowest score of its kind.
+        A constraint is suspect if its score exceeds this share of the lowest score of its kind.
     """
 
     must_link_score: FloatArray
@@ -57,24 +63,37 @@ class NaiveImpact:
         return (scores < 0) & (scores <= self.threshold * scores.min(initial=0.0))
 
 
-def optimistic(X: Any, constraints: Any, n_clusters: int, *, random_state: Any = 0) -> NaiveImpact:
-    """Believe every constraint: what would the clustering save without each one?
+@quietly()
+def optimistic(
+    X: Any,
+    constraints: Any,
+    n_clusters: int,
+    model: str = "kmeans",
+    *,
+    metric: Any = "euclidean",
+    random_state: Any = 0,
+) -> NaiveImpact:
+    """Compare the cost with all constraints and the cost without each one.
 
-    Blind where two wrong constraints hold a row in place together: leaving out either changes nothing. Constrained
-    k-means from several starts for each pair; `impact` is better and faster.
+    It misses wrong constraints in pairs: if two of them hold a row in the wrong cluster, leaving out either changes
+    nothing. It clusters from several starts for each pair. `impact` is better and faster.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
-    constraints : Constraints, dict, frame or path
-        Pairs; they must be able to hold together.
+    constraints : Constraints, dict, frame, path, or list of answers as in `review`
+        Pairs that can all hold together.
     n_clusters : int
+    model : {"kmeans", "kmedoids"}, default="kmeans"
+        The criterion: squared distances to means (`COPKMeans`), or distances to medoids (`ConstrainedKMedoids`).
+    metric : str or callable, default="euclidean"
+        Of k-medoids, as in `ConstrainedKMedoids`.
     random_state : int, Generator, RandomState or None, default=0
 
     Raises
     ------
     ContradictoryConstraintsError, InfeasibleConstraintsError
-        The constraints cannot all hold: there is no cost to start from.
+        The constraints cannot all hold, so there is no cost to compare with.
 
     Examples
     --------
@@ -83,29 +102,42 @@ def optimistic(X: Any, constraints: Any, n_clusters: int, *, random_state: Any =
     >>> optimistic(X, {"must_link": [(0, 1), (2, 3)]}, 2).must_link_suspect
     array([False,  True])
     """
-    X, known, rng = _checked(X, constraints, n_clusters, random_state)
-    base = COPKMeans(n_clusters, random_state=rng).fit(X, constraints=known)
+    X, known, rng = _checked(X, constraints, n_clusters, model, metric, random_state)
+    base = _estimator(n_clusters, model, metric, rng).fit(X, constraints=known)
 
     def saved(without: Constraints) -> float:
-        return min(_lowest_cost(X, without, base.cluster_centers_, rng) - base.inertia_, 0.0)
+        return min(_lowest_cost(X, without, base, rng) - base.inertia_, 0.0)
 
     must = [saved(_without(known, "must_link", place)) for place in range(len(known.must_link))]
     cannot = [saved(_without(known, "cannot_link", place)) for place in range(len(known.cannot_link))]
     return _result(must, cannot, base.inertia_, _OPTIMISTIC_THRESHOLD)
 
 
-def pessimistic(X: Any, constraints: Any, n_clusters: int, *, random_state: Any = 0) -> NaiveImpact:
-    """Believe no constraint: what does each one, alone, cost a clustering without knowledge?
+@quietly()
+def pessimistic(
+    X: Any,
+    constraints: Any,
+    n_clusters: int,
+    model: str = "kmeans",
+    *,
+    metric: Any = "euclidean",
+    random_state: Any = 0,
+) -> NaiveImpact:
+    """Compare the cost without constraints and the cost with each one alone.
 
-    Blind to constraints that are right together: each alone may go against the clustering. Constrained k-means from
-    several starts for each pair that a clustering without knowledge breaks.
+    It may suspect correct constraints that make sense only together. It clusters from several starts for each
+    pair that a clustering without constraints violates.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
-    constraints : Constraints, dict, frame or path
-        Pairs; they may contradict each other.
+    constraints : Constraints, dict, frame, path, or list of answers as in `review`
+        Pairs, which may contradict each other.
     n_clusters : int
+    model : {"kmeans", "kmedoids"}, default="kmeans"
+        The criterion: squared distances to means (`COPKMeans`), or distances to medoids (`ConstrainedKMedoids`).
+    metric : str or callable, default="euclidean"
+        Of k-medoids, as in `ConstrainedKMedoids`.
     random_state : int, Generator, RandomState or None, default=0
 
     Examples
@@ -115,30 +147,40 @@ def pessimistic(X: Any, constraints: Any, n_clusters: int, *, random_state: Any 
     >>> pessimistic(X, {"must_link": [(0, 1), (2, 3)]}, 2).must_link_suspect
     array([False,  True])
     """
-    X, known, rng = _checked(X, constraints, n_clusters, random_state)
-    base = SeededKMeans(n_clusters, random_state=rng).fit(X)
+    X, known, rng = _checked(X, constraints, n_clusters, model, metric, random_state)
+    base = _estimator(n_clusters, model, metric, rng).fit(X)
 
     def cost(**pair: Any) -> float:
         alone = Constraints(**pair, n_samples=X.shape[0])
         if not sum(map(len, alone.violations(base.labels_))):
             return 0.0
-        return min(base.inertia_ - _lowest_cost(X, alone, base.cluster_centers_, rng), 0.0)
+        return min(base.inertia_ - _lowest_cost(X, alone, base, rng), 0.0)
 
     must = [cost(must_link=[pair]) for pair in known.must_link.tolist()]
     cannot = [cost(cannot_link=[pair]) for pair in known.cannot_link.tolist()]
     return _result(must, cannot, base.inertia_, _PESSIMISTIC_THRESHOLD)
 
 
-def _checked(X: Any, constraints: Any, n_clusters: int, random_state: Any) -> tuple[Any, Constraints, Any]:
+def _checked(
+    X: Any, constraints: Any, n_clusters: int, model: str, metric: Any, random_state: Any
+) -> tuple[Any, Constraints, Any]:
+    check_model(model, metric)
     X = check_matrix(X)
     check_n_clusters(n_clusters, X.shape[0])
-    return X, Constraints.of(constraints, n_samples=X.shape[0]), as_generator(random_state)
+    return X, constraints_from(constraints, X.shape[0]).numbered(), as_generator(random_state)
 
 
-def _lowest_cost(X: Any, constraints: Constraints, centers: Any, rng: np.random.Generator) -> float:
-    """Of the clustering from these centres and of those from new ones: the first alone seldom leaves its optimum."""
+def _estimator(n_clusters: int, model: str, metric: Any, rng: np.random.Generator) -> Any:
+    if model == "kmeans":
+        return COPKMeans(n_clusters, random_state=rng)
+    return ConstrainedKMedoids(n_clusters, metric=metric, max_iter=_SHAKES, random_state=rng)
+
+
+def _lowest_cost(X: Any, constraints: Constraints, base: Any, rng: np.random.Generator) -> float:
+    """Lowest cost of a fit from the centres of `base` and one from new centres, which may reach a better optimum."""
+    centers = base.cluster_centers_ if isinstance(base, COPKMeans) else base.medoid_indices_
     starts: tuple[dict[str, Any], ...] = ({"init": centers, "n_init": 1}, {})
-    fitted = [COPKMeans(len(centers), **start, random_state=rng).fit(X, constraints=constraints) for start in starts]
+    fitted = [clone(base).set_params(**start, random_state=rng).fit(X, constraints=constraints) for start in starts]
     return min(float(model.inertia_) for model in fitted)
 
 

@@ -28,7 +28,8 @@ def _axes(ax: Any, height: float) -> Any:
     return panels(1, height)[0] if ax is None else ax
 
 
-def _finish(axes: Any, title: str) -> Any:
+def finish(axes: Any, title: str) -> Any:
+    """Add the title and remove the frame; the figure."""
     axes.set_title(title, loc="left", fontsize=11)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
@@ -55,7 +56,7 @@ def bars(
     axes.set_xlabel(xlabel, color=FAINT)
     if limit is not None:
         axes.axvline(limit, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)))
-    return _finish(axes, title)
+    return finish(axes, title)
 
 
 def lines(x: Any, curves: Mapping[str, Any], *, xlabel: str, ylabel: str, title: str, ax: Any = None) -> Any:
@@ -67,4 +68,39 @@ def lines(x: Any, curves: Mapping[str, Any], *, xlabel: str, ylabel: str, title:
     axes.set_ylabel(ylabel, color=FAINT)
     if len(curves) > 1:
         axes.legend(frameon=False, fontsize=9)
-    return _finish(axes, title)
+    return finish(axes, title)
+
+
+def curve(x: Any, y: Any, *, level: float, note: str, xlabel: str, ylabel: str, title: str, ax: Any = None) -> Any:
+    """One curve from 0 upwards, and a dashed line at a level with a note on it."""
+    axes = _axes(ax, 4)
+    axes.plot(x, y, color=FINE, linewidth=2)
+    axes.axhline(level, color=SUSPECT, linewidth=1, linestyle=(0, (4, 3)))
+    axes.annotate(
+        note, (1, level), xycoords=axes.get_yaxis_transform(), xytext=(-4, 4), textcoords="offset points",
+        ha="right", va="bottom", color=SUSPECT, fontsize=9,
+    )  # fmt: skip
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(xlabel, color=FAINT)
+    axes.set_ylabel(ylabel, color=FAINT)
+    return finish(axes, title)
+
+
+def dash(axes: Any, color: str, dashes: Any) -> None:
+    """Dash the lines of one colour."""
+    from matplotlib.colors import to_rgba
+
+    for lines in axes.collections:
+        if to_rgba(lines.get_color()[0]) == to_rgba(color):
+            lines.set_linestyle(dashes)
+
+
+def legend(axes: Any, entries: Mapping[str, tuple[str, Any]]) -> None:
+    """A legend of lines above the axes: colour and style by name."""
+    from matplotlib.lines import Line2D
+
+    lines = [Line2D([], [], color=color, linestyle=style) for color, style in entries.values()]
+    axes.legend(
+        lines, list(entries), loc="lower right", bbox_to_anchor=(1, 1), ncols=len(entries), columnspacing=1,
+        handlelength=1.5, frameon=False, fontsize=8,
+    )  # fmt: skip

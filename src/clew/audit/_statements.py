@@ -1,7 +1,7 @@
-"""Constraints as the dual ascent reads them: pairs and sets over the rows they name.
+"""Constraints in the form of the dual ascent: pairs and sets of rows.
 
-A class and a must-group are an *anchor*: a point that stands for all their rows, to which each of them is tied. So each
-row of a class has a price of its own, and nothing is expanded to pairs.
+A class or must-group becomes an *anchor*: a point that represents all its rows, and each row is tied to it. So each row
+of a class has its own price, and nothing is expanded to pairs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from clew.constraints import Constraints
-from clew.constraints._arrays import group_columns
+from clew.constraints._arrays import distinct_pairs, group_columns
 from clew.solvers.coloring import compress
 from clew.solvers.lagrangian import Statements
 
@@ -22,8 +22,8 @@ IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Named:
-    """What the statements of a solver stand for.
+class NamedStatements:
+    """Statements of the solver, and the constraints that they come from.
 
     Attributes
     ----------
@@ -49,8 +49,8 @@ class Named:
     cannot_entries: IntArray
 
 
-def named_statements(constraints: Constraints, unit: float) -> Named:
-    """Write constraints as statements; what is not certain may be broken at `unit` times its odds."""
+def named_statements(constraints: Constraints, unit: float) -> NamedStatements:
+    """Convert constraints to statements; an uncertain one may be broken at the price of `unit` times its odds."""
     labels = constraints.labels if constraints.labels is not None else np.full(constraints.n_rows, -1)
     label_rows = np.flatnonzero(labels >= 0)
     classes, class_of = np.unique(labels[label_rows], return_inverse=True)
@@ -90,7 +90,7 @@ def named_statements(constraints: Constraints, unit: float) -> Named:
         np.ascontiguousarray(members, dtype=np.int64),
         most_price,
     )
-    return Named(
+    return NamedStatements(
         tied,
         _anchors(together[len(constraints.must_link) :], len(tied), n_anchors),
         statements,
@@ -127,13 +127,12 @@ def _grouped(groups: IntArray | None, n_before: int) -> tuple[IntArray, IntArray
 
 
 def distinct(pairs: IntArray, confidence: FloatArray) -> tuple[IntArray, IntArray]:
-    """Where each pair, whatever its direction, is stated most surely; and which of these every statement is about.
+    """Find the most confident statement of each pair, in the order given, and the one that each statement repeats.
 
-    Repeated statements would share one price, so that what many say wrongly would look right.
+    Repeated statements would share one price, so that a wrong answer that many people gave would look right.
     """
-    order = np.argsort(-confidence, kind="stable")
-    ends = np.sort(pairs[order], axis=1)
-    _, first, number = np.unique(ends, axis=0, return_index=True, return_inverse=True)
-    places, number_of = np.sort(order[first]), np.empty(len(pairs), dtype=np.int64)
-    number_of[order] = np.searchsorted(places, order[first])[number.ravel()]
-    return places, number_of
+    stated = distinct_pairs(pairs, confidence)
+    order = np.argsort(stated.best)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return stated.best[order], rank[stated.pair_of]

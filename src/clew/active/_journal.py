@@ -1,0 +1,39 @@
+"""A journal of changes, so that the latest ones can be taken back without a copy of the state before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Journal:
+    """Changes in order, each with the call that takes it back.
+
+    Five changes of a set, and back to the state after the second:
+
+    >>> numbers, journal = set(), Journal()
+    >>> for number in range(5):
+    ...     numbers.add(number)
+    ...     journal.note(numbers.discard, number)
+    >>> journal.rewind(2)
+    >>> numbers
+    {0, 1}
+    """
+
+    def __init__(self) -> None:
+        self.n_rewound = 0  # calls of `rewind`
+        self._calls: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def note(self, take_back: Callable[..., object], *arguments: Any) -> None:
+        """Record a change. ``take_back(*arguments)`` reverses it."""
+        self._calls.append((take_back, arguments))
+
+    def rewind(self, length: int) -> None:
+        """Take back all changes after the first `length`, the latest first."""
+        self.n_rewound += 1
+        while len(self._calls) > length:
+            take_back, arguments = self._calls.pop()
+            take_back(*arguments)

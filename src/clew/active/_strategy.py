@@ -1,0 +1,79 @@
+"""The protocol of query strategies: everything that a strategy may have, and who makes the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.active._answers import Pair, Which
+from clew.active._view import View
+
+Question = Pair | Which
+
+
+@runtime_checkable
+class Strategy(Protocol):
+    """A query strategy: yields questions and receives answers.
+
+    Subclass it to write a strategy with more than questions. Any function of a view and a generator will do for a
+    strategy that only asks.
+
+    Attributes
+    ----------
+    passive : bool
+        Whether annotators may answer pairs that nobody asked about.
+    has_labels : bool
+        Whether the strategy has a clusterer of its own, see `labels`.
+    keeps_n_clusters : bool
+        Whether `labels` gives as many clusters as are asked for. Read only if `has_labels`.
+    """
+
+    passive: bool = False
+    has_labels: bool = False
+    keeps_n_clusters: bool = False
+
+    def __call__(self, view: View, rng: np.random.Generator) -> Generator[Question, Any, None]:
+        """Yield questions worth asking, the best one first.
+
+        The driver restarts a strategy by calling it again, after `undo` for example. All it needs to know is therefore
+        in the view.
+        """
+        ...
+
+    def labels(self, view: View) -> npt.NDArray[Any]:
+        """Cluster the rows of a view. Only called if `has_labels`. Default: one cluster."""
+        return np.zeros(view.n_rows, dtype=np.int64)
+
+
+class Asker(Strategy):
+    """A function, or another callable, as a strategy that only asks."""
+
+    def __init__(self, ask: Callable[[View, np.random.Generator], Generator[Question, Any, None]]) -> None:
+        self._ask = ask
+
+    def __call__(self, view: View, rng: np.random.Generator) -> Generator[Question, Any, None]:
+        """Yield the questions of the function."""
+        return self._ask(view, rng)
+
+
+def as_strategy(given: Any) -> Strategy:
+    """Return a strategy as it is, and any other callable as a strategy that only asks."""
+    return given if isinstance(given, Strategy) else Asker(given)
+
+
+def strategy_makes_labels(strategy: Strategy, *, chosen: Any, n_clusters: int | None = None) -> bool:
+    """Whether the strategy's own clusterer makes the labels, for questions and for sessions.
+
+    Parameters
+    ----------
+    strategy : Strategy
+    chosen : object or None
+        The clusterer that the user chose, which then makes the labels.
+    n_clusters : int or None
+        The number of clusters that the labels must have, if any.
+    """
+    keeps = n_clusters is None or strategy.keeps_n_clusters
+    return chosen is None and strategy.has_labels and keeps
