@@ -1,7 +1,13 @@
 """The `clew` command: parse, call the public API, print.
 
-Exit codes: 0 fine; 1 the answer is no (contradictory or infeasible); 2 bad input; 3 neither a solution nor a
-proof within the work limit; 70 a bug in clew; 130 stopped with Ctrl-C.
+| exit code | meaning |
+|---|---|
+| 0 | success |
+| 1 | the constraints contradict each other or are infeasible |
+| 2 | bad input |
+| 3 | neither a solution nor a proof of infeasibility within the work limit |
+| 70 | a bug in clew |
+| 130 | stopped with Ctrl-C |
 """
 
 import sys
@@ -14,7 +20,7 @@ def main() -> None:
     """Run the `clew` command on the arguments of the process."""
     try:
         _load()()
-    except KeyboardInterrupt:  # while modules load; commands say themselves what they have written
+    except KeyboardInterrupt:  # while modules load; later the command reports which files it has written
         sys.stderr.write("stopped; nothing was written\n")
         raise SystemExit(130) from None
 

@@ -1,4 +1,4 @@
-"""`clew add`: new rows join a project."""
+"""`clew add`: add new rows to a project."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clew.cli._project import opened
 
 
 def run(project: str, rows: str | None, name: str | None, data: str | None, annotator: str, as_json: bool) -> None:
-    """Take in the rows of a file, or those that the data has more, and tell where they went."""
+    """Add the rows of a file, or the rows appended to the project's data file, and print their clusters."""
     with opened(project, name, data, tell=False) as session:
         with progress("adding rows"):
             ids = session.add_rows(rows, annotator=annotator)
@@ -24,9 +24,9 @@ def run(project: str, rows: str | None, name: str | None, data: str | None, anno
         return
     console = _render.console()
     if not ids:
-        console.print("There are no new rows. To take in those of another file: clew add PROJECT FILE.")
+        console.print("There are no new rows. To add the rows of another file: clew add PROJECT FILE.")
         return
-    console.print(Text(f"{_render.counted(len(ids), 'row')} joined.", "bold"))
+    console.print(Text(f"{_render.counted(len(ids), 'row')} added.", "bold"))
     counts = Counter(cluster for cluster in cluster_of.values() if cluster is not None)
     lines: list[tuple[str, str | Text]] = [
         (_render.cluster_name(cluster, names.get(cluster)), _render.counted(count, "row"))

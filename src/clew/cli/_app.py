@@ -10,6 +10,37 @@ import typer
 
 from clew._version import __version__
 from clew.cli._exits import command
+from clew.cli._options import (
+    Annotator,
+    Answers,
+    AsJson,
+    Columns,
+    Data,
+    Encoding,
+    IdColumn,
+    KeepingMethod,
+    KnownAnswers,
+    Name,
+    NClusters,
+    Overlap,
+    Plot,
+    Project,
+    ProjectMetric,
+    ProjectNClusters,
+    ProjectPlace,
+    ProjectRandomState,
+    ProjectScaling,
+    ProjectText,
+    RandomState,
+    Scale,
+    Scaling,
+    Separator,
+    Strategy,
+    Table,
+    TableOrProject,
+    TextReading,
+    Texts,
+)
 
 app = typer.Typer(
     name="clew",
@@ -21,18 +52,8 @@ app = typer.Typer(
 )
 
 
-class Scale(StrEnum):
-    """How `--scale` treats the columns."""
-
-    AUTO = "auto"
-    NONE = "none"
-    STANDARD = "standard"
-    MINMAX = "minmax"
-    ROBUST = "robust"
-
-
 class Bundled(StrEnum):
-    """The data sets of the demo."""
+    """Data sets that `clew demo` can use."""
 
     IRIS = "iris"
     WINE = "wine"
@@ -48,34 +69,36 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _clew(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Cluster data with what people know about it.
+    """Cluster data with the help of people's answers about pairs of rows.
 
     \b
     [bold]Start here[/bold]
       clew demo                                    see answers change a clustering
       clew cluster data.csv -k 3                   cluster the rows of a table
-      clew cluster data.csv -k 3 -c answers.csv    the same with answers
-      clew check answers.csv -k 3                  can these answers hold?
+      clew cluster data.csv -k 3 -c answers.csv    cluster with constraints
+      clew cluster-edges pairs.csv                 cluster records by scored pairs
+      clew check answers.csv -k 3                  can all answers hold?
       clew audit data.csv -c answers.csv -k 3      which answers look wrong?
       clew advise data.csv -c answers.csv          how many clusters, which distance?
-      clew methods                                 which methods there are
+      clew methods                                 list the clustering methods
       clew serve data.csv                          answer questions in a browser
-      clew ask data.csv                            answer questions about pairs
-      clew status data.clew                        where such a project stands
+      clew ask data.csv                            answer questions in the terminal
+      clew status data.clew                        progress of a project
 
     \b
-    Answers are pairs of rows, one a line, in the columns id_1, id_2 and
-    answer: same, different or unsure.
+    A file of answers has one pair of rows per line, in the columns id_1, id_2
+    and answer. The answer is same (a must-link constraint), different (a
+    cannot-link constraint) or unsure.
 
     \b
     [bold]Exit codes[/bold]
-        0  fine
-        1  the answer is no: contradictory, or not with so few clusters
+        0  success
+        1  the answers contradict each other or need more clusters
         2  bad input
-        3  undecided at the work limit
+        3  undecided within the work limit
        70  a bug in clew
       130  stopped with Ctrl-C
     """
@@ -89,7 +112,7 @@ def cluster(
         list[str],
         typer.Argument(
             metavar="DATA",
-            help="A csv, tsv, jsonl, parquet, npy or npz file, or a folder of images.",
+            help="A csv, tsv, jsonl, parquet, npy or npz file, or a folder of images; - is standard input.",
         ),
     ],
     n_clusters: Annotated[
@@ -102,9 +125,9 @@ def cluster(
             "-c",
             "--constraints",
             metavar="FILE",
-            help="Answers about pairs (csv, tsv, jsonl, parquet): id_1, id_2, answer, perhaps confidence; or the "
-            "labels of splink, zingg, dedupe, Label Studio, …. "
-            "The ids are those of --id, or row numbers from 0.",
+            help="Answers about pairs (csv, tsv, jsonl, parquet) in the columns id_1, id_2, answer and optionally "
+            "confidence, or a file labelled with splink, zingg, dedupe, Label Studio and others. "
+            "The ids are values of the --id column, or row numbers from 0.",
         ),
     ] = None,
     method: Annotated[str, typer.Option("-m", "--method", help="See clew methods.")] = "pck-means",
@@ -114,71 +137,176 @@ def cluster(
             "-o",
             "--output",
             metavar="FILE",
-            help="Where the labels go: csv, tsv, jsonl or parquet; - is csv to stdout.",
-            show_default="DATA-labels.csv, here",
+            help="File to write the labels to: csv, tsv, jsonl or parquet. - writes csv to stdout.",
+            show_default="DATA-labels.csv in this folder",
         ),
     ] = None,
-    id_column: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="The column that names the rows.")
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(metavar="A,B,C", help="The columns to cluster by.", show_default="all others"),
-    ] = None,
+    id_column: IdColumn = None,
+    columns: Columns = None,
     label_column: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Known classes of some rows; an empty cell or -1 is unknown."),
+        typer.Option(metavar="COLUMN", help="Known classes of some rows. An empty cell or -1 means unknown."),
     ] = None,
-    scale: Annotated[
-        Scale,
+    dissimilarity: Annotated[
+        Path | None,
         typer.Option(
-            metavar="HOW",
-            help="Make the columns comparable: none, standard, minmax or robust; auto is none for a table of "
-            "numbers, standard where other columns are among them.",
+            metavar="FILE",
+            help="A square matrix (npy) of the dissimilarities between the rows of DATA, used instead of its columns. "
+            "For methods with --metric precomputed.",
         ),
-    ] = Scale.AUTO,
-    random_state: Annotated[
-        int, typer.Option(min=0, metavar="SEED", help="Fixed, so that a command repeats itself.")
-    ] = 0,
+    ] = None,
+    scale: Scaling = Scale.AUTO,
+    text: TextReading = Texts.AUTO,
+    sep: Separator = None,
+    encoding: Encoding = None,
+    random_state: RandomState = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No summary, no progress.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no summary and no progress.")] = False,
 ) -> None:
     """Cluster the rows of a table and write the cluster of each row.
 
     \b
     Every parameter of the method is a flag too: --penalty 2, --n-init 10,
     --max-iter 50, --metric cosine, --no-entailed (see clew methods NAME).
-    The labels file has two columns: the id (or row, its number) and cluster.
-    With --label-column, clusters have the names of the classes; clusters
-    beyond those are called new-1, new-2, ...
-    Text cells that a spreadsheet would run (=, +, -, @) get a leading '.
+    The labels file has two columns: the id (or the row number) and cluster.
+    With --label-column, clusters are named after the classes. Clusters
+    without a known class are called new-1, new-2, ...
+    A text cell that a spreadsheet would run as a formula (it starts with =,
+    +, - or @) is written with a ' in front.
+    If texts have more than half of the weight, --metric defaults to cosine.
 
     \b
     [bold]Examples[/bold]
       clew cluster data.csv -k 3
       clew cluster data.csv -k 3 --id name -c answers.csv -o labels.csv
       clew cluster data.parquet -k 10 --columns embedding --metric cosine
-      clew cluster data.csv -k 3 -c answers.csv -m copk-means --scale standard
+      clew cluster data.csv -k 3 -c answers.csv -m cop-kmeans --scale standard
       clew cluster data.csv -k 3 --label-column class --json -o labels.parquet
+      clew cluster words.csv -k 3 -m constrained-kmedoids --dissimilarity d.npy
+      clew cluster - -k 3 < data.csv > labels.csv
     """
-    from clew.cli import _cluster
+    from clew.cli import _cluster, _reading
 
     own_flags = [flag for parameter in context.command.params for flag in parameter.opts if flag.startswith("--")]
-    request = _cluster.Request(
+    request = _cluster.ClusterRequest(
         arguments=arguments,
+        reading=_reading.Reading("", id_column, columns, scale, text, sep, encoding, random_state),
         n_clusters=n_clusters,
         constraints=constraints,
         method=method,
         output=output,
-        id_column=id_column,
-        columns=columns,
         label_column=label_column,
-        scale=scale.value,
-        random_state=random_state,
+        dissimilarity=dissimilarity,
         json=as_json,
         quiet=quiet,
     )
     _cluster.run(request, own_flags)
+
+
+@app.command("cluster-edges", no_args_is_help=True)
+@command
+def cluster_edges(
+    edges: Annotated[
+        str,
+        typer.Argument(
+            metavar="EDGES",
+            help="A csv, tsv, jsonl or parquet file of scored pairs: id_1, id_2, score; or splink's predictions. "
+            "- is standard input.",
+        ),
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="File to write the clusters to: csv, tsv, jsonl or parquet. - writes csv to stdout.",
+            show_default="EDGES-clusters.csv in this folder",
+        ),
+    ] = None,
+    constraints: Annotated[
+        Path | None,
+        typer.Option(
+            "-c",
+            "--constraints",
+            metavar="FILE",
+            help="Answers that always hold: id_1, id_2, answer, or splink's labels.",
+        ),
+    ] = None,
+    review: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Output file for the pairs most worth checking. The first ones are also printed."
+        ),
+    ] = None,
+    most: Annotated[int, typer.Option("-n", "--most", min=1, metavar="N", help="Number of pairs for --review.")] = 20,
+    records: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A table of all records, also those in no pair. Needs --id."),
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="The column of --records with the ids.")
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="A column of --records: a cluster has one record per value at most."),
+    ] = None,
+    one_per_source: Annotated[
+        bool,
+        typer.Option(
+            "--one-per-source",
+            help="Like --source, with the columns source_1 and source_2 of EDGES, or source_dataset_l and "
+            "source_dataset_r.",
+        ),
+    ] = False,
+    score: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The column of the scores.",
+            show_default="match_probability, probability, score, weight or match_weight",
+        ),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Higher scores join records, lower ones separate them.", show_default="0.5, or 0 for weights"
+        ),
+    ] = None,
+    missing: Annotated[
+        float | None,
+        typer.Option(help="The score of pairs that are not in EDGES.", show_default="0.4, or -0.4 for weights"),
+    ] = None,
+    sep: Separator = None,
+    encoding: Encoding = None,
+    random_state: RandomState = 0,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no summary and no progress.")] = False,
+) -> None:
+    """Cluster ids by scored pairs, without a number of clusters.
+
+    \b
+    Scores are probabilities that two ids are the same thing. Scores in a
+    column called weight or match_weight are above 0 for the same and below 0
+    for different. The clusters disagree with the scores as little as possible,
+    and answers always hold. The output has the columns id and cluster.
+
+    \b
+    [bold]Examples[/bold]
+      clew cluster-edges edges.csv -o clusters.csv
+      clew cluster-edges edges.csv --review check.csv
+      clew cluster-edges edges.csv -c answers.csv -o clusters.csv
+      clew cluster-edges predictions.parquet --one-per-source
+      clew cluster-edges edges.csv --records people.csv --id id --source list
+    """
+    from clew.cli import _cluster_edges
+
+    request = _cluster_edges.EdgesRequest(
+        edges=edges, output=output, constraints=constraints, records=records, id_column=id_column, source=source,
+        one_per_source=one_per_source, score=score, threshold=threshold, missing=missing, review=review, most=most,
+        sep=sep, encoding=encoding, random_state=random_state, json=as_json, quiet=quiet,
+    )  # fmt: skip
+    _cluster_edges.run(request)
 
 
 @app.command(no_args_is_help=True)
@@ -187,84 +315,97 @@ def check(
     answers: Annotated[
         Path, typer.Argument(metavar="ANSWERS", help="A csv, tsv, jsonl or parquet file: id_1, id_2, answer.")
     ],
-    n_clusters: Annotated[int, typer.Option("-k", "--n-clusters", help="Number of clusters.", show_default=False)],
+    n_clusters: NClusters,
     data: Annotated[
         Path | None,
-        typer.Option(help="The table the answers are about.", show_default="just the rows they name"),
+        typer.Option(help="The table that the answers are about.", show_default="only the rows in ANSWERS"),
     ] = None,
     id_column: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="The column of --data that names the rows.")
+        str | None, typer.Option("--id", metavar="COLUMN", help="The column of --data with the ids of the rows.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Find the cheapest answers to drop so that the others can hold.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write the repaired answers.")
+    ] = None,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=NUMBER",
+            help="Trust in an annotator: the price of an answer is its confidence times this. May be repeated.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Say whether all answers can hold in k clusters, and if not, why not.
+    """Check whether all answers can hold in k clusters, and if not, why not.
 
     \b
-    Exits with 0 if they can; with 1 if they contradict each other (told with
-    the chain of answers) or need more clusters (told with the rows that prove
-    it); with 3 if that could not be decided within the work limit.
+    Exit code 0: all answers can hold, or --repair found answers to drop.
+    Exit code 1: the answers contradict each other (the chain of answers is
+    printed) or need more than k clusters (the rows that prove it are printed).
+    Exit code 3: this could not be decided within the work limit.
 
     \b
     [bold]Examples[/bold]
       clew check answers.csv -k 3
       clew check answers.csv -k 3 --data data.csv --id name
       clew check answers.jsonl -k 10 --json
+      clew check answers.csv -k 3 --repair -o repaired.csv
+      clew check answers.csv -k 3 --repair --trust ann=0.9 --trust bob=0.6
     """
     from clew.cli import _check
 
-    _check.run(answers, n_clusters, data, id_column, as_json)
+    _check.run(answers, n_clusters, data, id_column, as_json, repair, output, trust or [])
 
 
 @app.command(no_args_is_help=True)
 @command
 def serve(
-    data: Annotated[
-        str, typer.Argument(metavar="DATA", help="A csv, tsv, parquet or jsonl file, or a project to go on with.")
-    ],
-    id_column: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="The column that names the rows.")
-    ] = None,
-    columns: Annotated[
-        str | None, typer.Option(metavar="A,B,C", help="The columns to cluster by.", show_default="all others")
-    ] = None,
-    project: Annotated[
-        str | None,
+    data: TableOrProject,
+    id_column: IdColumn = None,
+    columns: Columns = None,
+    project: ProjectPlace = None,
+    name: Name = None,
+    n_clusters: ProjectNClusters = None,
+    scale: ProjectScaling = None,
+    text: ProjectText = None,
+    metric: ProjectMetric = None,
+    constraints: KnownAnswers = None,
+    method: KeepingMethod = None,
+    strategy: Strategy = None,
+    overlap: Overlap = None,
+    random_state: ProjectRandomState = None,
+    port: Annotated[
+        int | None,
         typer.Option(
-            metavar="FILE",
-            help="Where answers are kept: a file, or postgresql://user@host/database.",
-            show_default="DATA.clew, beside the data",
+            min=0, max=65535, help="Port of the server. 0 picks a free one.", show_default="8765, or a free one"
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Which project, where a database holds several.")] = None,
-    n_clusters: Annotated[
-        int | None, typer.Option("-k", "--n-clusters", min=1, help="Number of clusters.", show_default="unknown")
-    ] = None,
-    method: Annotated[
+    token: Annotated[
         str | None,
-        typer.Option("-m", "--method", help="See clew methods.", show_default="one that keeps every answer"),
+        typer.Option(help="Secret that opens the page.", show_default="stored with the project, random at first"),
     ] = None,
-    strategy: Annotated[
-        str | None, typer.Option(help="What to ask, such as min-max.", show_default="the best for -k")
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="0 takes any free one.", show_default="8765, or a free one")
-    ] = None,
-    token: Annotated[str | None, typer.Option(help="What opens the page.", show_default="a random one")] = None,
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    new_token: Annotated[
+        bool, typer.Option("--new-token", help="Replace the stored token. Everybody has to sign in again.")
+    ] = False,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
     allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="Let other machines connect to --host. Nothing is encrypted.")
+        bool,
+        typer.Option("--allow-remote", help="Let other machines connect to --host. The connection is not encrypted."),
     ] = False,
     allow_host: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A name the server is reached by, as behind a proxy.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Another host name of this server, for example behind a proxy."),
     ] = None,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
 ) -> None:
     """Open a page where people answer questions about a table.
 
     \b
-    Prints the address of the page, with its token; scripts use the same
-    server over HTTP. The project is begun on first use and gone on with
-    after that: whatever was answered is there again.
+    Prints the address of the page with its token. Scripts can use the same
+    server over HTTP. The first run creates the project, and later runs
+    continue it with all answers so far.
 
     \b
     [bold]Examples[/bold]
@@ -275,63 +416,50 @@ def serve(
     """
     from clew.cli import _project, _serve
 
-    request = _project.Request(
-        data=data,
-        project=project,
-        name=name,
-        id_column=id_column,
-        columns=columns,
-        n_clusters=n_clusters,
-        method=method,
-        strategy=strategy,
-    )
+    request = _project.ProjectRequest(
+        data=data, project=project, name=name, id_column=id_column, columns=columns, scale=scale, text=text,
+        constraints=constraints, n_clusters=n_clusters, method=method, strategy=strategy, metric=metric,
+        overlap=overlap, random_state=random_state,
+    )  # fmt: skip
     door = _serve.Door(
-        host=host, port=port, token=token, hosts=allow_host or [], allow_remote=allow_remote, browser=browser
-    )
+        host=host, port=port, token=token, new_token=new_token, hosts=allow_host or [], allow_remote=allow_remote,
+        browser=browser,
+    )  # fmt: skip
     _serve.run(request, door)
 
 
 @app.command(no_args_is_help=True)
 @command
 def audit(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A csv, tsv, parquet, npy or npz file.")],
-    constraints: Annotated[
-        Path,
-        typer.Option(
-            "-c",
-            "--constraints",
-            metavar="FILE",
-            help="Answers about pairs: id_1, id_2, answer, perhaps confidence, annotator and time.",
-        ),
-    ],
-    n_clusters: Annotated[int, typer.Option("-k", "--n-clusters", help="Number of clusters.", show_default=False)],
-    id_column: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="The column that names the rows.")
-    ] = None,
-    columns: Annotated[
-        str | None, typer.Option(metavar="A,B,C", help="The columns to cluster by.", show_default="all others")
-    ] = None,
-    scale: Annotated[
-        Scale,
-        typer.Option(metavar="HOW", help="Make the columns comparable: none, standard, minmax or robust."),
-    ] = Scale.NONE,
-    most: Annotated[int, typer.Option(min=1, metavar="N", help="Answers listed at most.")] = 20,
+    data: Table,
+    constraints: Answers,
+    n_clusters: NClusters,
+    id_column: IdColumn = None,
+    columns: Columns = None,
+    scale: Scaling = Scale.AUTO,
+    text: TextReading = Texts.AUTO,
+    sep: Separator = None,
+    encoding: Encoding = None,
+    most: Annotated[int, typer.Option("-n", "--most", min=1, metavar="N", help="List at most N answers.")] = 20,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write all answers: csv, tsv, jsonl or parquet."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write all answers, ranked, to a csv, tsv, jsonl or parquet file.",
+        ),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Save a picture, as png, pdf or svg.")] = None,
-    random_state: Annotated[
-        int, typer.Option(min=0, metavar="SEED", help="Fixed, so that a command repeats itself.")
-    ] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    plot: Plot = None,
+    random_state: RandomState = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Rank answers by how likely they are wrong, with reasons.
 
     \b
-    Answers are compared with what clusterings of the data, and the other
-    answers, say about each pair; contradictions, what an answer costs, and
-    how often its annotator errs count too. Nothing is changed.
+    Each answer is compared with clusterings of the data and with the other
+    answers. Contradictions, the cost of keeping the answer, and the error
+    rate of its annotator count too. The answers are not changed.
 
     \b
     [bold]Examples[/bold]
@@ -340,55 +468,43 @@ def audit(
       clew audit data.csv -c answers.csv -k 3 -o ranked.csv
       clew audit data.csv -c answers.csv -k 3 --json
     """
-    from clew.cli import _audit
+    from clew.cli import _audit, _reading
 
-    request = _audit.Request(data, constraints, id_column, columns, scale.value, plot, random_state, as_json)
+    reading = _reading.Reading(data, id_column, columns, scale, text, sep, encoding, random_state)
+    request = _audit.AuditRequest(reading, constraints, plot, as_json)
     _audit.run_audit(request, n_clusters, most, output)
 
 
 @app.command(no_args_is_help=True)
 @command
 def advise(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A csv, tsv, parquet, npy or npz file.")],
-    constraints: Annotated[
-        Path,
-        typer.Option(
-            "-c",
-            "--constraints",
-            metavar="FILE",
-            help="Answers about pairs: id_1, id_2, answer, perhaps confidence.",
-        ),
-    ],
+    data: Table,
+    constraints: Answers,
     n_clusters: Annotated[
         int | None,
-        typer.Option("-k", "--n-clusters", help="Number of clusters.", show_default="the one that fits best"),
+        typer.Option("-k", "--n-clusters", min=1, help="Number of clusters.", show_default="the likeliest"),
     ] = None,
-    id_column: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="The column that names the rows.")
-    ] = None,
-    columns: Annotated[
-        str | None, typer.Option(metavar="A,B,C", help="The columns to cluster by.", show_default="all others")
-    ] = None,
-    scale: Annotated[
-        Scale,
-        typer.Option(metavar="HOW", help="Make the columns comparable: none, standard, minmax or robust."),
-    ] = Scale.NONE,
-    most_clusters: Annotated[int, typer.Option(min=2, metavar="N", help="Numbers of clusters from 2 to N.")] = 10,
+    id_column: IdColumn = None,
+    columns: Columns = None,
+    scale: Scaling = Scale.AUTO,
+    text: TextReading = Texts.AUTO,
+    sep: Separator = None,
+    encoding: Encoding = None,
+    most_clusters: Annotated[int, typer.Option(min=2, metavar="N", help="Try 2 to N clusters.")] = 10,
     metrics: Annotated[
         str, typer.Option(metavar="A,B", help="Distances to compare.")
     ] = "euclidean,manhattan,chebyshev,mahalanobis,cosine",
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Save a picture, as png, pdf or svg.")] = None,
-    random_state: Annotated[
-        int, typer.Option(min=0, metavar="SEED", help="Fixed, so that a command repeats itself.")
-    ] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    plot: Plot = None,
+    random_state: RandomState = 0,
+    as_json: AsJson = False,
 ) -> None:
-    """Say how many clusters and which distance the answers speak for.
+    """Estimate the number of clusters and the distance from the answers.
 
     \b
-    With the right number of clusters, and with the right distance, the most
-    answers can be kept at no cost. Also says whether near rows tend to share
-    answers, and how hard the answers are to satisfy.
+    The best number of clusters is the one whose clusterings predict held-out
+    answers best. The best distance is the one under which most answers can be
+    kept at no cost. The report says how certain the advice is, whether near
+    rows tend to share answers, and how hard the answers are to satisfy.
 
     \b
     [bold]Examples[/bold]
@@ -396,42 +512,68 @@ def advise(
       clew advise data.csv -c answers.csv -k 3 --metrics euclidean,cosine
       clew advise data.csv -c answers.csv --plot advice.png --json
     """
-    from clew.cli import _audit
+    from clew.cli import _audit, _reading
 
-    request = _audit.Request(data, constraints, id_column, columns, scale.value, plot, random_state, as_json)
+    reading = _reading.Reading(data, id_column, columns, scale, text, sep, encoding, random_state)
+    request = _audit.AuditRequest(reading, constraints, plot, as_json)
     _audit.run_advise(request, n_clusters, most_clusters, metrics)
 
 
 @app.command()
 @command
 def methods(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Explain this one.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The method to explain.")] = None,
+    data: Annotated[
+        str | None, typer.Option("--for", metavar="DATA", help="Say which methods suit this table, and why.")
+    ] = None,
+    constraints: Annotated[
+        Path | None,
+        typer.Option("-c", "--constraints", metavar="FILE", help="With --for: answers about the rows of the table."),
+    ] = None,
+    id_column: IdColumn = None,
+    columns: Columns = None,
+    scale: Scaling = Scale.AUTO,
+    text: TextReading = Texts.AUTO,
+    sep: Separator = None,
+    encoding: Encoding = None,
+    random_state: RandomState = 0,
+    as_json: AsJson = False,
 ) -> None:
-    """List the methods, or explain one and its parameters.
+    """List the methods, explain one, or say which suit a table.
+
+    \b
+    --for looks at the number of rows, the shape of dense regions and the
+    kinds of answers, and holds them against what each method can do.
 
     \b
     [bold]Examples[/bold]
       clew methods
       clew methods pck-means
+      clew methods --for data.csv
+      clew methods --for data.csv --id name -c answers.csv --json
     """
-    from clew.cli import _methods
+    from clew.cli import _methods, _reading
 
-    _methods.run(name)
+    if data is None:
+        _methods.run(name, constraints, as_json=as_json)
+    else:
+        reading = _reading.Reading(data, id_column, columns, scale, text, sep, encoding, random_state)
+        _methods.run_for(name, reading, constraints, as_json=as_json)
 
 
 @app.command()
 @command
 def demo(
-    out: Annotated[Path, typer.Option(metavar="DIRECTORY", help="Where the files go.")] = Path("demo"),
+    out: Annotated[
+        Path, typer.Option("-o", "--output", "--out", metavar="DIRECTORY", help="Folder to write the files to.")
+    ] = Path("demo"),
     data: Annotated[
-        Bundled, typer.Option(help="On digits, with ten classes, a few dozen answers change little.")
+        Bundled, typer.Option(help="Data set. digits has ten classes, so a few dozen answers change little.")
     ] = Bundled.IRIS,
     answers: Annotated[int, typer.Option(min=0, metavar="N", help="Number of simulated answers.")] = 48,
-    random_state: Annotated[
-        int, typer.Option(min=0, metavar="SEED", help="Fixed, so that the demo repeats itself.")
-    ] = 0,
+    random_state: RandomState = 0,
 ) -> None:
-    """See a few dozen answers change a clustering.
+    """Show how a few dozen answers change a clustering.
 
     \b
     Clusters a bundled data set without and with simulated answers, compares
@@ -440,88 +582,42 @@ def demo(
     \b
     [bold]Examples[/bold]
       clew demo
-      clew demo --data wine --answers 40 --out wine-demo
+      clew demo --data wine --answers 40 -o wine-demo
     """
     from clew.cli import _demo
 
     _demo.run(out, data.value, answers, random_state)
 
 
-Project = Annotated[
-    str,
-    typer.Argument(metavar="PROJECT", help="A .clew file, the data it is beside, or postgresql://user@host/database."),
-]
-Name = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Which project, where a database holds several.", show_default=False)
-]
-Data = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="Where the data is now.", show_default="where it was when the project began"),
-]
-Annotator = Annotated[str, typer.Option(metavar="NAME", envvar="CLEW_ANNOTATOR", help="Who says it.", show_envvar=True)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-
-
 @app.command(no_args_is_help=True)
 @command
 def ask(
-    data: Annotated[
-        str,
-        typer.Argument(metavar="DATA", help="A csv, tsv, jsonl, parquet, npy or npz file, or a project to go on with."),
-    ],
-    n_clusters: Annotated[
-        int | None, typer.Option("-k", "--n-clusters", help="Number of clusters, if known.", show_default=False)
-    ] = None,
-    project: Annotated[
-        str | None,
-        typer.Option(metavar="PLACE", help="The project: a file or postgresql://...", show_default="DATA.clew"),
-    ] = None,
-    id_column: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="The column that names the rows.")
-    ] = None,
-    columns: Annotated[
-        str | None, typer.Option(metavar="A,B,C", help="The columns to cluster by.", show_default="all others")
-    ] = None,
-    scale: Annotated[
-        str | None, typer.Option(metavar="HOW", help="auto, standard, minmax, robust or none.", show_default="auto")
-    ] = None,
-    text: Annotated[
-        str | None, typer.Option(metavar="HOW", help="auto, tfidf, embeddings or none.", show_default="auto")
-    ] = None,
-    metric: Annotated[
-        str | None, typer.Option(metavar="NAME", help="euclidean or cosine.", show_default="euclidean")
-    ] = None,
-    constraints: Annotated[
-        Path | None,
-        typer.Option("-c", "--constraints", metavar="FILE", help="Answers that are known when the project begins."),
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option("-m", "--method", help="See clew methods.", show_default="one that keeps every answer"),
-    ] = None,
-    strategy: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="What to ask, such as min-max.", show_default="by whether k is known"),
-    ] = None,
-    overlap: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="People to ask about each pair.", show_default="1")
-    ] = None,
-    random_state: Annotated[int | None, typer.Option(min=0, metavar="SEED", show_default="0")] = None,
+    data: TableOrProject,
+    id_column: IdColumn = None,
+    columns: Columns = None,
+    project: ProjectPlace = None,
+    n_clusters: ProjectNClusters = None,
+    scale: ProjectScaling = None,
+    text: ProjectText = None,
+    metric: ProjectMetric = None,
+    constraints: KnownAnswers = None,
+    method: KeepingMethod = None,
+    strategy: Strategy = None,
+    overlap: Overlap = None,
+    random_state: ProjectRandomState = None,
     name: Name = None,
     annotator: Annotator = "me",
-    most: Annotated[
-        int | None, typer.Option("-n", "--most", min=1, metavar="N", help="Stop after so many answers.")
-    ] = None,
+    most: Annotated[int | None, typer.Option("-n", "--most", min=1, metavar="N", help="Stop after N answers.")] = None,
 ) -> None:
     """Answer questions about pairs of rows: same, different, or unsure.
 
     \b
-    Both rows are shown side by side with what differs marked. One key answers:
+    Both rows are shown side by side with the differences marked. Keys:
       S same   D different   Space unsure   Z undo   F flag   C comment   ? help
-    Every answer is safe at once; the same command goes on where you stopped.
-    What follows from your answers is not asked, and you are told when the
-    next answer would hardly change anything.
-    Answers can be piped, one a line: s, d, u, z, c some comment, q.
+    Every answer is saved at once. The same command continues where you
+    stopped. Answers that follow from earlier answers are not asked. A message
+    appears once the next answer would hardly change the clusters.
+    Answers can be piped in, one per line: s, d, u, z, c some comment, q.
 
     \b
     [bold]Examples[/bold]
@@ -533,27 +629,16 @@ def ask(
     """
     from clew.cli import _ask, _project
 
-    request = _project.Request(
-        data=data,
-        project=project,
-        name=name,
-        id_column=id_column,
-        columns=columns,
-        scale=scale,
-        text=text,
-        constraints=constraints,
-        n_clusters=n_clusters,
-        method=method,
-        strategy=strategy,
-        metric=metric,
-        overlap=overlap,
-        random_state=random_state,
-    )
+    request = _project.ProjectRequest(
+        data=data, project=project, name=name, id_column=id_column, columns=columns, scale=scale, text=text,
+        constraints=constraints, n_clusters=n_clusters, method=method, strategy=strategy, metric=metric,
+        overlap=overlap, random_state=random_state,
+    )  # fmt: skip
     _ask.run(request, annotator, most)
 
 
 class Exported(StrEnum):
-    """What `clew export` writes."""
+    """Tables that `clew export` can write."""
 
     LABELS = "labels"
     CONSTRAINTS = "constraints"
@@ -579,9 +664,9 @@ def export(
     """Write the clusters of a project, its constraints, or its answers.
 
     \b
-    labels        the cluster of each row, made anew if something was said since
-    constraints   what clew cluster -c takes: answers and corrections in force
-    answers       every answer with who gave it, when, how long it took
+    labels        the cluster of each row, refitted if there are new answers
+    constraints   answers and corrections in force, for clew cluster -c
+    answers       every answer with its annotator, time and duration
 
     \b
     [bold]Examples[/bold]
@@ -606,23 +691,24 @@ def import_(
             metavar="TOOL",
             help="clew, splink, dedupe, zingg, label-studio, argilla, prodigy, cognitivefactory, cop-kmeans or "
             "metric-learn.",
-            show_default="found from the content",
+            show_default="detected from the content",
         ),
     ] = None,
     name: Name = None,
     data: Data = None,
     annotator: Annotated[
-        str, typer.Option(metavar="NAME", help="Who gave the answers, where the file does not say.")
+        str, typer.Option(metavar="NAME", help="Annotator of answers for which the file names none.")
     ] = "import",
     as_json: AsJson = False,
 ) -> None:
-    """Take in answers that were given elsewhere.
+    """Import answers from a file into a project.
 
     \b
-    Reads our own files (id_1, id_2, answer) and those of other tools, and says
-    how many were read, taken in, known already and skipped, and why. Answers
-    that contradict others are kept out of use; clew review lists them.
-    Importing a file again changes nothing.
+    Reads clew's own files (id_1, id_2, answer) and files of other tools.
+    Prints how many answers were read, imported, known already and skipped,
+    with the reason. Answers that contradict others are recorded but not used
+    until they are resolved: see clew review. Importing a file twice changes
+    nothing.
 
     \b
     [bold]Examples[/bold]
@@ -638,7 +724,7 @@ def import_(
 @app.command(no_args_is_help=True)
 @command
 def status(project: Project, name: Name = None, data: Data = None, as_json: AsJson = False) -> None:
-    """Say where a project stands: answers, people, clusters, what waits.
+    """Show the progress of a project: answers, people, clusters, conflicts.
 
     \b
     [bold]Examples[/bold]
@@ -652,42 +738,69 @@ def status(project: Project, name: Name = None, data: Data = None, as_json: AsJs
 
 @app.command(no_args_is_help=True)
 @command
+def backup(
+    project: Project,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Name of the copy, such as tickets-monday.clew.")],
+    name: Name = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+) -> None:
+    """Copy a project to a file, even while people are answering.
+
+    \b
+    The copy is a complete project: clew status FILE, clew serve FILE. A
+    project in PostgreSQL is copied to a .clew file too. The data file of the
+    project is not copied.
+
+    \b
+    [bold]Examples[/bold]
+      clew backup tickets.clew tickets-monday.clew
+      clew backup postgresql://ada@host/answers tickets.clew --name tickets
+    """
+    from clew.cli import _backup
+
+    _backup.run(project, file, name, force=force)
+
+
+@app.command(no_args_is_help=True)
+@command
 def correct(
     project: Project,
     kind: Annotated[
         str, typer.Argument(metavar="WHAT", help="merge, split, move, never, name, answer, keep, resolve or undo.")
     ],
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="[WORDS]...", help="See below; after -- they may start with a -.")
+        list[str] | None,
+        typer.Argument(metavar="[WORDS]...", help="See below. Put -- before words that start with a -."),
     ] = None,
-    rows: Annotated[bool, typer.Option("--rows", help="never: the two words are rows.")] = False,
-    preview: Annotated[bool, typer.Option("--preview", help="Only say what would change.")] = False,
+    rows: Annotated[bool, typer.Option("--rows", help="For never: the two words are ids of rows.")] = False,
+    preview: Annotated[bool, typer.Option("--preview", help="Show what would change, and record nothing.")] = False,
     name: Name = None,
     data: Data = None,
     annotator: Annotator = "me",
     as_json: AsJson = False,
 ) -> None:
-    """Correct clusters and answers; corrections hold in every later fit.
+    """Correct clusters and answers. Corrections hold in every later fit.
 
     \b
-      merge CLUSTER CLUSTER       they are one; the first keeps its number
-      split CLUSTER ROW ...       these rows become a cluster of their own
-      move ROW CLUSTER            the row belongs to that cluster
-      move ROW none               the row becomes a cluster of its own
-      never CLUSTER CLUSTER       they are never joined
-      never --rows ROW ROW        these two rows are never together
-      name CLUSTER NAME           call it so; an empty name takes it away
+      merge CLUSTER CLUSTER       make one cluster; the first keeps its number
+      split CLUSTER ROW ...       make these rows a new cluster
+      move ROW CLUSTER            put the row into that cluster
+      move ROW none               make the row a new cluster
+      never CLUSTER CLUSTER       never join these two clusters
+      never --rows ROW ROW        never put these two rows into one cluster
+      name CLUSTER NAME           name the cluster; "" removes its name
       answer NUMBER ANSWER        change an answer to same, different or unsure
-      keep NUMBER                 an answer was looked at again and is right
+      keep NUMBER                 confirm that an answer is right
       resolve NUMBER soft         keep the answers of a conflict as preferences
-      resolve NUMBER unsure       say unsure to what waits, or withdraw it
+      resolve NUMBER unsure       set the answer to unsure, or undo the correction
       resolve NUMBER change A     change answer A to its opposite
-      undo                        take back the last thing said
+      resolve NUMBER withdraw C   undo correction C; its rows move back at once
+      undo                        undo the last change: answer, correction, setting, ...
 
     \b
-    Clusters are named by their numbers or by names that were given to them.
-    Exits with 1 if a correction contradicts an answer: it is kept, shown with
-    the chain of answers, and not used until it is resolved.
+    A CLUSTER is the number or the name of a cluster.
+    Exit code 1: the correction contradicts an answer. The chain of answers is
+    printed. The correction is recorded, but not used until it is resolved.
 
     \b
     [bold]Examples[/bold]
@@ -709,18 +822,23 @@ def add(
     project: Project,
     file: Annotated[
         str | None,
-        typer.Argument(metavar="[FILE]", help="New rows with the same columns.", show_default="rows the data has more"),
+        typer.Argument(
+            metavar="[FILE]",
+            help="New rows with the same columns.",
+            show_default="rows that are in the data file but not yet in the project",
+        ),
     ] = None,
     name: Name = None,
     data: Data = None,
     annotator: Annotator = "me",
     as_json: AsJson = False,
 ) -> None:
-    """Let new rows join a project; nothing is asked again.
+    """Add new rows to a project. All answers stay valid.
 
     \b
-    Each row joins the cluster nearest to it; numbers of clusters stay. Without
-    FILE, rows that were appended to the data of the project are taken in.
+    Each new row joins its nearest cluster, and clusters keep their numbers.
+    Without FILE, the rows that were appended to the project's data file are
+    added.
 
     \b
     [bold]Examples[/bold]
@@ -736,19 +854,22 @@ def add(
 @command
 def review(
     project: Project,
-    most: Annotated[int, typer.Option("-n", "--most", min=1, metavar="N", help="List so many of each.")] = 20,
-    quick: Annotated[bool, typer.Option("--quick", help="Only what the present clusters say.")] = False,
+    most: Annotated[
+        int, typer.Option("-n", "--most", min=1, metavar="N", help="List at most N conflicts and N answers.")
+    ] = 20,
+    quick: Annotated[bool, typer.Option("--quick", help="Use only the current clusters as evidence.")] = False,
     name: Name = None,
     data: Data = None,
     as_json: AsJson = False,
 ) -> None:
-    """List contradictions, and answers that deserve a second look.
+    """List contradictions and answers that may be wrong.
 
     \b
-    Suspicion is the chance that an answer is wrong, by what clusterings of the
-    rows and all other answers say; also listed is what the clusters break, what
-    contradicts, what people disagree about, and what somebody flagged. Answers
-    that were looked at again and kept (clew correct ... keep) are left alone.
+    Suspicion is the probability that an answer is wrong, estimated from
+    clusterings of the rows and from all other answers. The list also has
+    answers that the clusters violate, that contradict others, that people
+    disagree about, and that somebody flagged. Confirmed answers (clew correct
+    PROJECT keep NUMBER) are not listed again.
 
     \b
     [bold]Examples[/bold]

@@ -12,9 +12,10 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from clew._words import without_password
 from clew.cli import _cards, _conflict, _exits, _render
 from clew.cli._keys import Keyboard, keyboard
-from clew.cli._project import Request, opened_or_begun, shown_place
+from clew.cli._project import ProjectRequest, opened_or_begun
 from clew.cli._words import event_words
 from clew.exceptions import AnsweredError, ClewError
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from clew import Session
     from clew.session import FitResult, Question, Told
 
-# What is said between two fits of the clusters: answers, mostly.
+# Number of logged events (mostly answers) between two fits of the clusters.
 _EVENTS_PER_FIT = 10
 
 _ANSWERS = {
@@ -40,29 +41,31 @@ _ASKED = {
 _HELP = (
     ("S or Y, →", "same: they belong together"),
     ("D or N, ←", "different: they never belong together"),
-    ("Space or U", "unsure: not asked again, and nothing follows from it"),
-    ("1 to 9", "where rows are numbered: it belongs with that one; D is none of them"),
-    ("Z, Backspace", "take back the last answer; again takes back the one before"),
+    ("Space or U", "unsure: this pair is not asked again and constrains nothing"),
+    ("1 to 9", "if rows are numbered: the row belongs with that one (D: with none of them)"),
+    ("Z, Backspace", "undo the last answer; press again to undo the one before"),
     ("F", "flag this question for a second look"),
     ("C", "add a comment to this question"),
     ("V", "show both rows in full"),
-    ("Q, Ctrl-C", "stop; every answer is safe, and the same command goes on"),
+    ("Q, Ctrl-C", "stop; every answer is saved, and the same command continues"),
 )
 
 
-def run(request: Request, annotator: str, most: int | None) -> None:
-    """Ask until nothing is left, enough was answered, or the person stops."""
+def run(request: ProjectRequest, annotator: str, most: int | None) -> None:
+    """Ask until no question is left, `most` questions are answered, or the annotator stops."""
     with opened_or_begun(request) as session, keyboard() as keys:
         try:
             Sitting(session, keys, annotator, request, most).run()
         except KeyboardInterrupt:
-            _exits.say("stopped", f"every answer is safe in {shown_place(request.place)}", "yellow", separator="; ")
+            _exits.say(
+                "stopped", f"every answer is saved in {without_password(request.place)}", "yellow", separator="; "
+            )
             raise typer.Exit(_exits.INTERRUPTED) from None
 
 
 @dataclass
 class Draft:
-    """What is said beside the answer, before it is given."""
+    """The flag, the comment and the starting time of a question that is still unanswered."""
 
     started: float
     flag: bool = False
@@ -70,22 +73,22 @@ class Draft:
 
 
 class Sitting:
-    """One person answering for a while."""
+    """One run of `clew ask`: shows questions to one annotator and records the answers."""
 
     def __init__(
-        self, session: Session, keys: Keyboard, annotator: str, request: Request, most: int | None = None
+        self, session: Session, keys: Keyboard, annotator: str, request: ProjectRequest, most: int | None = None
     ) -> None:
         self._session, self._keys, self._annotator, self._most = session, keys, annotator, most
-        self._place, self._typed = shown_place(request.place), request.typed
+        self._place, self._typed = without_password(request.place), request.typed
         self._console = _render.console()
-        self._fits = Fits(session, wait=not keys.is_live)
+        self._fits = SittingFits(session, wait=not keys.is_live)
         self._answered = 0
         self._told_to_stop = False
-        # Questions to come back to, by id: left open last time, or by taking an answer back.
+        # Ids of open questions to ask first: left open in an earlier run, or reopened by an undo.
         self._waiting = [question.id for question in session.pending() if question.annotator == annotator]
 
     def run(self) -> None:
-        """Ask, answer, and say goodbye."""
+        """Ask questions until the annotator stops, then print a summary."""
         self._greet()
         self._fits.refresh()
         while self._most is None or self._answered < self._most:
@@ -109,7 +112,7 @@ class Sitting:
         return found
 
     def _settle(self, question: Question) -> bool:
-        """Show a question until it is answered or put off; False if the person stops."""
+        """Show a question until it is answered or replaced by an undone one; False if the annotator stops."""
         self._show(question)
         draft = Draft(time.monotonic())
         while (key := self._keys.key()) not in _QUIT:
@@ -124,7 +127,7 @@ class Sitting:
         return False
 
     def _answer(self, question: Question, key: str | None) -> Any:
-        """What a key means as an answer; None if it is none."""
+        """Translate a key into an answer; None if the key is not an answer."""
         if key is None or question.kind != "which":
             return _ANSWERS.get(key or "")
         if key.isdecimal():
@@ -134,7 +137,7 @@ class Sitting:
         return {"different": "none", "unsure": "unsure"}.get(answer or "")
 
     def _number(self, first: str, n_choices: int) -> int:
-        """A number that starts with this key; where one digit is not enough, the rest up to Enter."""
+        """Read the number that starts with this digit; with ten or more choices, read on until Enter."""
         if not self._keys.is_live or n_choices < 10:
             return int(first)
         self._console.print(first, end="")
@@ -150,7 +153,7 @@ class Sitting:
             told = self._session.tell(
                 question, answer, annotator=self._annotator, seconds=seconds, comment=draft.comment, flag=draft.flag
             )
-        except AnsweredError as error:  # elsewhere, meanwhile, by the same person
+        except AnsweredError as error:  # the same annotator answered it in another window
             self._console.print(Text(str(error), "yellow"))
             return
         self._answered += 1
@@ -170,12 +173,12 @@ class Sitting:
         self._progress()
 
     def _undo(self, question: Question) -> bool:
-        """Take back the last thing said; True if its question is open again and comes next."""
+        """Undo the annotator's last event; True if this reopens a question, which then comes next."""
         undone = self._session.undo(self._annotator)
         if undone is None:
-            self._console.print("There is nothing to take back.", style="yellow")
+            self._console.print("There is nothing to undo.", style="yellow")
             return False
-        self._console.print(Text(f"Taken back: {event_words(undone)}.", "yellow"))
+        self._console.print(Text(f"Undone: {event_words(undone)}.", "yellow"))
         reopened = undone.payload.get("question") if undone.kind == "answer" else None
         if reopened is None:
             return False
@@ -184,7 +187,7 @@ class Sitting:
         return True
 
     def _aside(self, question: Question, key: str | None, draft: Draft) -> None:
-        """Keys that change or show something and leave the question open."""
+        """Handle the keys that leave the question open: flag, comment, view, help."""
         if key == "f":
             draft.flag = not draft.flag
             self._console.print("Flagged for a second look." if draft.flag else "No longer flagged.", style="yellow")
@@ -245,10 +248,14 @@ class Sitting:
                 f"{_render.counted(now.conflicts, 'contradiction waits', 'contradictions wait')} to be resolved: "
             )
             self._console.print(Text(f"{sentence}clew review {self._typed}", "yellow"))
+        for note in now.notes:
+            self._console.print(Text(note, "yellow"))
 
     def _progress(self) -> None:
         now = self._session.progress()
-        parts = [f"{now.answered:,} answered", f"{now.implied:,} implied", _render.counted(now.groups, "group")]
+        parts = [f"{now.answered:,} answered", f"{now.implied:,} implied"]
+        if now.groups > 1:
+            parts.append(f"at least {now.groups:,} clusters")
         if now.seconds is not None:
             parts.append(f"median {now.seconds:.1f} s")
         self._console.print(Text(" · ".join(parts), "dim"))
@@ -262,14 +269,14 @@ class Sitting:
         self._console.print(
             Text.assemble(
                 (f"{_render.counted(self._answered, 'answer')} this time", "bold"),
-                f", {now.answered:,} in all; every one is safe in {self._place}.",
+                f", {now.answered:,} in all. Every answer is saved in {self._place}.",
             )
         )
         self._console.print(Text(f"The clusters: clew export {self._typed} -o labels.csv", "dim"), soft_wrap=True)
 
 
-class Fits:
-    """The clusters, made anew every few answers: beside the person who answers, or (`wait`) at once."""
+class SittingFits:
+    """Refit the clusters every few answers: in a background thread, or in the foreground if `wait`."""
 
     def __init__(self, session: Session, *, wait: bool) -> None:
         self._session, self._wait = session, wait
@@ -280,7 +287,7 @@ class Fits:
         self._version = -_EVENTS_PER_FIT
 
     def refresh(self) -> None:
-        """Adopt clusters that are done, and begin a fit if enough was said since the last."""
+        """Adopt a finished fit, and start a new one if enough events were logged since the last."""
         self._collect()
         version = self._session.version
         if self._thread is not None or version - self._version < _EVENTS_PER_FIT:

@@ -8,8 +8,9 @@ from typing import Any
 
 from rich.table import Table as RichTable
 from rich.text import Text
+from sklearn.preprocessing import normalize
 
-from clew import Constraints
+from clew._distances import VECTOR_METRICS
 from clew.audit import (
     ClusterNumberAdvice,
     MetricAdvice,
@@ -22,13 +23,11 @@ from clew.audit import (
     propagation,
     review,
 )
-from clew.audit._distances import VECTOR_METRICS
 from clew.audit._plots import panels
 from clew.cli import _exits, _render
-from clew.cli._cluster import matrix
 from clew.cli._progress import progress
-from clew.constraints import answer_kind, read_records
-from clew.datasets import as_table, check_writable, write_table
+from clew.cli._reading import FileOfAnswers, Reading, Vectors, check_n_clusters
+from clew.datasets import check_writable, write_table
 from clew.exceptions import ConstraintError, ParameterError
 
 BAR_WIDTH = 20
@@ -36,31 +35,34 @@ _PICTURES = (".png", ".pdf", ".svg")
 
 
 @dataclass(frozen=True)
-class Request:
-    """What both commands take."""
+class AuditRequest:
+    """Flags that `clew audit` and `clew advise` share."""
 
-    data: Path
+    reading: Reading
     constraints: Path
-    id_column: str | None
-    columns: str | None
-    scale: str
     plot: Path | None
-    random_state: int
     json: bool
 
+    @property
+    def random_state(self) -> int:
+        """The seed, of the reading too."""
+        return self.reading.random_state
 
-def _read(request: Request) -> tuple[Any, Constraints]:
+
+def _read(request: AuditRequest, n_clusters: int | None) -> tuple[Vectors, FileOfAnswers]:
     if request.plot is not None and request.plot.suffix.lower() not in _PICTURES:
         raise ParameterError(f"--plot {request.plot}: pictures are written as {', '.join(_PICTURES)}.")
-    table = as_table(request.data, text=[request.id_column] if request.id_column else [])
-    X, columns = matrix(table, request.columns, request.id_column, None, request.scale, request.random_state)
-    if columns and not request.json:
-        _exits.say("columns", f"read as\n{columns}", "bold")
-    ids = None if request.id_column is None else table.ids(request.id_column)
-    known = Constraints.from_file(request.constraints, ids=ids, n_samples=table.n_rows)
-    if not len(known.must_link) + len(known.cannot_link):
+    reading = request.reading
+    table = reading.table()
+    check_n_clusters(n_clusters, table)
+    vectors = reading.vectors(table)
+    if not request.json:
+        vectors.tell()
+    ids = None if reading.id_column is None else table.ids(reading.id_column)
+    found = FileOfAnswers.read(request.constraints, table, ids)
+    if not len(found.constraints.must_link) + len(found.constraints.cannot_link):
         raise ConstraintError(f"{request.constraints} holds no answers about pairs: same or different.")
-    return X, known
+    return vectors, found
 
 
 def _save(figure: Any, path: Path) -> None:
@@ -68,15 +70,15 @@ def _save(figure: Any, path: Path) -> None:
     _exits.written.append(path)
 
 
-def run_audit(request: Request, n_clusters: int, most: int, output: Path | None) -> None:
-    """Read, review, tell."""
+def run_audit(request: AuditRequest, n_clusters: int, most: int, output: Path | None) -> None:
+    """Read the data and the answers, rank the answers by suspicion, and print them."""
     if output is not None:
         check_writable(output)
-    with progress(f"reading {request.data.name}", quiet=request.json):
-        X, known = _read(request)
-        answers = _answers(request.constraints, known)
+    with progress(f"reading {request.reading.name}", quiet=request.json):
+        vectors, given = _read(request, n_clusters)
+        X = normalize(vectors.X) if vectors.metric == "cosine" else vectors.X
     with progress("review", quiet=request.json):
-        found = review(X, answers, n_clusters, ids=known.ids, random_state=request.random_state)
+        found = review(X, given.answers, n_clusters, ids=given.constraints.ids, random_state=request.random_state)
     if request.plot is not None:
         _save(found.plot(most=most), request.plot)
     if output is not None:
@@ -101,28 +103,6 @@ def run_audit(request: Request, n_clusters: int, most: int, output: Path | None)
         _tell_audit(found, most)
 
 
-def _answers(path: Path, known: Constraints) -> list[dict[str, Any]]:
-    """Pairs in the order of `Constraints`, with who and when as the file has them."""
-    columns = read_records(path).columns
-    kinds = [
-        answer_kind(word) for word in next(iter(columns[name] for name in ("answer", "type") if name in columns), ())
-    ]
-    answers = []
-    for kind, pairs, certainty in (
-        ("must", known.must_link, known.must_link_confidence),
-        ("cannot", known.cannot_link, known.cannot_link_confidence),
-    ):
-        lines = [line for line, word in enumerate(kinds) if word == kind]
-        told = len(lines) == len(pairs)  # scores of other tools are no words: who said them cannot be told
-        for place, (pair, confidence) in enumerate(zip(pairs.tolist(), certainty.tolist(), strict=True)):
-            entry = {"pair": pair, "answer": kind, "confidence": confidence}
-            for name in ("annotator", "time"):
-                if told and name in columns:
-                    entry[name] = columns[name][lines[place]] or None
-            answers.append(entry)
-    return answers
-
-
 def _tell_audit(found: Review, most: int) -> None:
     console = _render.console()
     console.print(Text(found.message, "bold"))
@@ -141,15 +121,16 @@ def _tell_audit(found: Review, most: int) -> None:
         console.print(Text(f"and {_render.counted(len(found) - most, 'answer')} less suspicious.", "dim"))
 
 
-def run_advise(request: Request, n_clusters: int | None, most_clusters: int, metrics: str) -> None:
-    """Read, try numbers of clusters and distances, tell."""
+def run_advise(request: AuditRequest, n_clusters: int | None, most_clusters: int, metrics: str) -> None:
+    """Read the data and the answers, compare numbers of clusters and distances, and print the advice."""
     names = [name.strip() for name in metrics.split(",") if name.strip()]
     unknown = [name for name in names if name not in VECTOR_METRICS]
     if unknown or not names:
         named = unknown[0] if unknown else "''"
         raise ParameterError(f"--metrics {named}: expected some of {', '.join(VECTOR_METRICS)}.")
-    with progress(f"reading {request.data.name}", quiet=request.json):
-        X, known = _read(request)
+    with progress(f"reading {request.reading.name}", quiet=request.json):
+        vectors, given = _read(request, n_clusters)
+        X, known = vectors.X, given.constraints
     with progress("numbers of clusters", quiet=request.json):
         most = min(most_clusters, X.shape[0])
         numbers = advise_n_clusters(X, known, range(min(2, most), most + 1), random_state=request.random_state)
@@ -165,8 +146,18 @@ def run_advise(request: Request, n_clusters: int | None, most_clusters: int, met
     if request.plot is not None:
         _save(_picture(numbers, distances), request.plot)
     if request.json:
-        advice = {"n_clusters": numbers.best, "n_clusters_table": numbers.table(), "metric": distances.best}
-        _render.print_json(advice | {"metric_table": distances.table()} | facts)
+        advice = {
+            "n_clusters": numbers.best,
+            "n_clusters_sure": numbers.sure,
+            "n_clusters_plausible": numbers.plausible,
+            "n_clusters_message": numbers.message,
+            "n_clusters_table": numbers.table(),
+            "metric": distances.best,
+            "metric_sure": distances.sure,
+            "metric_message": distances.message,
+            "metric_table": distances.table(),
+        }
+        _render.print_json(advice | facts)
         return
     _tell_advice(numbers, distances, k, facts)
 
@@ -180,10 +171,10 @@ def _picture(numbers: ClusterNumberAdvice, distances: MetricAdvice) -> Any:
 def _tell_advice(numbers: ClusterNumberAdvice, distances: MetricAdvice, k: int, facts: dict[str, Any]) -> None:
     console = _render.console()
     console.print(Text(numbers.message, "bold"))
-    sizes = [(str(row["n_clusters"]), row["fitness"]) for row in numbers.table()]
-    console.print(_bars("clusters", sizes, "kept at no cost"))
+    sizes = [(str(row["n_clusters"]), row["probability"]) for row in numbers.table()]
+    console.print(_bars("clusters", sizes, "likely"))
     console.print()
-    console.print(Text(f"With {k} clusters, {distances.message}", "bold"))
+    console.print(Text(f"Distances, with {_render.counted(k, 'cluster')}: {distances.message}", "bold"))
     console.print(_bars("distance", [(row["metric"], row["fitness"]) for row in distances.table()], "kept at no cost"))
     console.print()
     lines: list[tuple[str, str | Text]] = [(name, facts[name]) for name in ("propagation", "difficulty")]

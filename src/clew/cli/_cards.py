@@ -1,4 +1,4 @@
-"""Rows on the terminal, side by side, with what differs marked."""
+"""Show rows on the terminal, side by side, with the differences marked."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from rich.text import Text
 
 from clew.cli import _render
 
-# Characters of a text that are shown before the rest is only counted: a screen of two columns.
+# Longest text, in characters, that is shown in full: it fits a screen of two columns.
 MOST_CHARACTERS = 600
-# Words around a difference that are shown where a long text is cut to its differences.
+# Number of words shown around each difference when a long text is shortened to its differences.
 _AROUND = 6
-# Equal fields that are shown before they are only named.
+# Largest number of equal fields that are shown; more are only counted.
 MOST_EQUAL = 12
 # Numbers of a vector that are shown.
 MOST_NUMBERS = 6
-# Characters of a row where many are listed.
+# Characters shown of each row in a list of rows.
 _LINE = 240
-# Of two texts that share fewer words every word is different; marks would only be noise.
+# Lowest share of common words at which differences between two texts are marked word by word.
 _LEAST_SHARED = 0.4
 
-# Signs that turn the direction of the text after them, beyond the end of a value.
+# Unicode characters that reverse the direction of all following text, even after the end of a value.
 _BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 _DIFFERS = "bold yellow"
 
 
 def shown(value: Any) -> str:
-    """Give a value as text that is safe on a terminal: what would steer it is shown as a sign."""
+    """Give a value as text that is safe on a terminal: control characters are replaced by visible signs."""
     if value is None or value == "":
         return "–"
     if isinstance(value, float):
@@ -61,7 +61,7 @@ def _cut(text: str, most: int | None) -> str:
 
 
 def pair_card(names: Sequence[Any], rows: Sequence[Mapping[str, Any]], console: Console, *, full: bool) -> Table:
-    """Give two rows side by side: a line per field, those that differ marked."""
+    """Give two rows side by side, one line per field, with the differing fields marked."""
     table = Table(box=None, pad_edge=False, padding=(0, 1), expand=True, header_style="bold cyan")
     table.add_column("", width=1, style=_DIFFERS)
     table.add_column("", max_width=max(console.width // 4, 8), overflow="fold")
@@ -90,7 +90,7 @@ def pair_card(names: Sequence[Any], rows: Sequence[Mapping[str, Any]], console: 
 
 
 def _fields(names: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The fields of two rows without the one that only repeats their names."""
+    """Give the fields of two rows, without the field that only repeats their ids."""
     fields = list(dict.fromkeys(field for row in rows for field in row))
     ids = [str(name) for name in names]
     return [field for field in fields if [str(row.get(field)) for row in rows] != ids]
@@ -102,15 +102,15 @@ def _same(rows: Sequence[Mapping[str, Any]], field: str) -> bool:
 
 
 def _difference(left: Any, right: Any) -> str:
-    """How much more the right one of two numbers is."""
+    """Give the difference between two numbers, right minus left."""
     numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in (left, right)]
     return f"  ({right - left:+.4g})" if all(numbers) else ""
 
 
 def marked(left: str, right: str, *, plain: bool, most: int | None = None) -> tuple[Text, Text]:
-    """Mark the words that only one of two texts has: by style, or by asterisks where there are no styles.
+    """Mark the words that occur in only one of two texts: by style, or by asterisks on a plain terminal.
 
-    Texts that are longer than `most` are cut to what is around these words.
+    Texts longer than `most` are shortened to the surroundings of the marked words.
     """
     parts = [re.split(r"(\s+)", text) for text in (left, right)]
     words = [[word.casefold().strip(".,;:!?\"'()") for word in part[::2]] for part in parts]
@@ -129,7 +129,7 @@ def marked(left: str, right: str, *, plain: bool, most: int | None = None) -> tu
 
 
 def _styled(parts: list[str], unique: set[int], plain: bool, *, cut: bool) -> Text:
-    """Words and the spaces between them; neighbours that are marked share one mark."""
+    """Join words and spaces into one text; adjacent marked words share one mark."""
     near = {place + step for place in unique for step in range(-_AROUND, _AROUND + 1)}
     text = Text()
     for place, part in enumerate(parts):
@@ -148,7 +148,7 @@ def _styled(parts: list[str], unique: set[int], plain: bool, *, cut: bool) -> Te
 
 
 def list_card(marks: Sequence[str], names: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Give rows one below the other, each with its mark and name."""
+    """Give rows one below the other, each with its number and id."""
     table = Table(box=None, pad_edge=False, padding=(0, 1), show_header=False)
     table.add_column(style="bold", no_wrap=True, justify="right")
     table.add_column(style="cyan", overflow="fold")
@@ -170,7 +170,7 @@ def groups_card(names: Sequence[Sequence[Any]], rows: Sequence[Sequence[Mapping[
 
 
 def summary(name: Any, row: Mapping[str, Any]) -> str:
-    """Give a row on a line: texts as they are, numbers with the names of their columns."""
+    """Give a row on one line: texts as they are, numbers with the names of their columns."""
     parts = []
     for field, value in row.items():
         if value is None or value == "" or str(value) == str(name):

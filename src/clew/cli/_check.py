@@ -10,32 +10,98 @@ import typer
 from rich.text import Text
 
 from clew import Constraints
+from clew._words import counted, listed
 from clew.cli import _exits, _render
-from clew.constraints import read_records
+from clew.constraints import Repair, read_answers, read_records, write_answers
+from clew.constraints._arrays import distinct_pairs
 from clew.datasets import as_table
 from clew.exceptions import ParameterError
 
-# Contradictions told before the rest is only mentioned.
+# Largest number of contradictions that are printed.
 MOST_CONFLICTS = 10
+# Largest number of dropped answers that are printed.
+MOST_DROPPED = 50
 
 _CODES = {"feasible": 0, "contradictory": _exits.NO, "infeasible": _exits.NO, "unknown": _exits.WORK_LIMIT}
 _STYLES = {"feasible": "bold green", "unknown": "bold yellow"}
 
 
-def run(answers: Path, n_clusters: int, data: Path | None, id_column: str | None, as_json: bool) -> None:
-    """Read the answers, decide, tell, and exit with the code of the verdict."""
-    result = verdict(_read(answers, data, id_column), n_clusters)
+def run(
+    answers: Path,
+    n_clusters: int,
+    data: Path | None,
+    id_column: str | None,
+    as_json: bool,
+    repair: bool = False,
+    output: Path | None = None,
+    trust: list[str] | None = None,
+) -> None:
+    """Read the answers, check feasibility, print the verdict and the repair, and exit with its code."""
+    if not repair and (output is not None or trust):
+        raise ParameterError(f"{'--output' if output is not None else '--trust'} is for a repair: add --repair.")
+    constraints = _read(answers, data, id_column)
+    result = verdict(constraints, n_clusters)
+    code = _CODES[result["status"]]
+    if repair:
+        found = constraints.repair(n_clusters, _prices(answers, trust or []))
+        result["repair"] = repair_table(found)
+        code = 0
+        if output is not None:
+            _write(answers, constraints, found, output)
+            result["repair"]["output"] = str(output)
     if as_json:
         _render.print_json(result)
     else:
         _tell(result, str(answers))
-    raise typer.Exit(_CODES[result["status"]])
+    raise typer.Exit(code)
+
+
+def _prices(answers: Path, trust: list[str]) -> dict[str, Any] | None:
+    """Prices from `--trust NAME=NUMBER`; None without any."""
+    known: dict[str, float] = {}
+    for word in trust:
+        name, _, number = word.rpartition("=")
+        try:
+            known[name] = float(number)
+        except ValueError:
+            known[name] = -1.0
+        if not name or not known[name] >= 0:
+            raise ParameterError(f"--trust {word}: expected NAME=NUMBER with a number >= 0, like --trust ann=0.9.")
+    return read_answers(answers).prices(known) if known else None
+
+
+def _write(answers: Path, constraints: Constraints, found: Repair, output: Path) -> None:
+    """Write the answers that are left, with annotators and comments if the file holds nothing but answers."""
+    if any(one is not None for one in (constraints.labels, constraints.must_groups, constraints.cannot_groups)):
+        found.constraints.to_file(output)
+        return
+    gone = {(one.kind, one.index) for one in found.dropped}
+    place = {"must_link": 0, "cannot_link": 0}
+    kept = []
+    for record in read_answers(answers):
+        kind = {"same": "must_link", "different": "cannot_link"}.get(record.answer)
+        if kind is not None:
+            place[kind] += 1
+        if kind is None or (kind, place[kind] - 1) not in gone:
+            kept.append(record)
+    write_answers(output, kept)
+
+
+def repair_table(found: Repair) -> dict[str, Any]:
+    """Collect what `--json` prints about a repair."""
+    return {
+        "message": found.message,
+        "cost": found.cost,
+        "lower_bound": found.lower_bound,
+        "exact": found.exact,
+        "dropped": [{**row, "rows": list(row["rows"])} for row in found.table()],
+    }
 
 
 def _read(answers: Path, data: Path | None, id_column: str | None) -> Constraints:
     if data is None:
         if id_column is not None:
-            raise ParameterError("--id names a column of the data: give the data with --data.")
+            raise ParameterError("--id names a column of the data, so it needs the data: add --data FILE.")
         return Constraints.from_file(answers, ids=read_records(answers).ids())
     table = as_table(data, text=[id_column] if id_column else [])
     ids = None if id_column is None else table.ids(id_column)
@@ -43,7 +109,7 @@ def _read(answers: Path, data: Path | None, id_column: str | None) -> Constraint
 
 
 def verdict(constraints: Constraints, n_clusters: int) -> dict[str, Any]:
-    """Collect what `--json` prints and the terminal shows."""
+    """Collect the values that `--json` prints and the terminal shows."""
     name = constraints.describe_row
     result: dict[str, Any] = {
         "status": "",
@@ -74,10 +140,10 @@ def verdict(constraints: Constraints, n_clusters: int) -> dict[str, Any]:
 
 
 def _implied(constraints: Constraints) -> dict[str, int]:
-    """Count what follows from the pairs; not the cannot-links where labels or groups overlap with them."""
+    """Count the implied pairs. Implied cannot-links are not counted if labels or groups overlap with the pairs."""
     closed = constraints.closure()
     sizes = closed.sizes
-    given = len(np.unique(np.sort(constraints.must_link, axis=1), axis=0))
+    given = len(distinct_pairs(constraints.must_link).pairs)
     counts = {
         "joined_groups": int((sizes > 1).sum()),
         "implied_must_link": int((sizes * (sizes - 1) // 2).sum()) - given,
@@ -85,7 +151,7 @@ def _implied(constraints: Constraints) -> dict[str, int]:
     if not closed.graph.cliques.size:
         source = np.repeat(np.arange(closed.n_components), np.diff(closed.graph.edge_ptr))
         apart = int((sizes[source] * sizes[closed.graph.edges]).sum()) // 2
-        given = len(np.unique(np.sort(constraints.cannot_link, axis=1), axis=0))
+        given = len(distinct_pairs(constraints.cannot_link).pairs)
         counts["implied_cannot_link"] = apart - given
     return counts
 
@@ -105,8 +171,17 @@ def _tell(result: dict[str, Any], source: str) -> None:
     for conflict in result.get("conflicts", ()):
         console.print(Text(f"• {conflict['message']}"))
     if result.get("more_conflicts"):
-        console.print(f"and more; these are the first {MOST_CONFLICTS}.")
+        console.print(f"There are more contradictions; these are the first {MOST_CONFLICTS}.")
     console.print(_render.facts(_facts(result, source)))
+    if "repair" in result:
+        found = result["repair"]
+        console.print(Text(f"Repair: {found['message']}", "bold"))
+        for row in found["dropped"][:MOST_DROPPED]:
+            console.print(Text(f"• drop: {row['sentence']} (price {row['price']:.4g})"))
+        if len(found["dropped"]) > MOST_DROPPED:
+            console.print(f"{len(found['dropped']) - MOST_DROPPED:,} more; --json lists all of them.")
+        if "output" in found:
+            console.print(Text(f"The repaired answers are in {found['output']}."))
 
 
 def _facts(result: dict[str, Any], source: str) -> list[tuple[str, str | Text]]:
@@ -122,7 +197,12 @@ def _facts(result: dict[str, Any], source: str) -> list[tuple[str, str | Text]]:
             implied += f", {result['implied_cannot_link']:,} different"
         lines.append(("implied", f"{implied}, without asking"))
     if "witness_sizes" in result:
-        sizes = [f"{size:,}" for size in result["witness_sizes"][: _render.MOST_CLUSTERS]]
-        more = len(result["witness_sizes"]) - len(sizes)
-        lines.append(("one way", f"clusters of {', '.join(sizes)}{f' and {more:,} more' if more else ''} rows"))
+        used = [f"{size:,}" for size in result["witness_sizes"] if size]
+        more = len(used) - _render.MOST_CLUSTERS
+        sizes = [*used[: _render.MOST_CLUSTERS], f"{more:,} more"] if more > 0 else used
+        empty = len(result["witness_sizes"]) - len(used)
+        needless = f"; {counted(empty, 'more cluster')} would be empty" if empty else ""
+        lines.append(
+            ("one way", f"clusters of {listed(sizes, 'and')} rows{needless}" if used else "no rows, no clusters")
+        )
     return lines

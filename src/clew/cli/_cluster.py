@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from clew import Constraints
+from clew._registry import by_method_name
 from clew.cli import _exits, _render
-from clew.cli._methods import find_method
-from clew.cli._parameters import parse_value, signature_of, split_arguments
+from clew.cli._methods import chosen_method
+from clew.cli._parameters import flag_of, parse_value, signature_of, split_arguments
 from clew.cli._progress import progress
-from clew.datasets import Table, as_table, check_writable, encode, scaled, write_table
-from clew.datasets._columns import is_id_name
+from clew.cli._reading import STDIN, FileOfAnswers, Reading, Vectors, check_n_clusters
+from clew.datasets import Table, check_writable, write_table
 from clew.evaluation import constraint_satisfaction
-from clew.exceptions import ParameterError
+from clew.exceptions import DataError, FileError, ParameterError
 
 _KINDS = {
     "must_link": "must-link",
@@ -34,52 +35,53 @@ _KINDS = {
 
 
 @dataclass(frozen=True)
-class Request:
-    """What was asked for on the command line."""
+class ClusterRequest:
+    """Flags of `clew cluster`."""
 
     arguments: Sequence[str]
+    reading: Reading
     n_clusters: str | None
     constraints: Path | None
     method: str
     output: str | None
-    id_column: str | None
-    columns: str | None
     label_column: str | None
-    scale: str
-    random_state: int
+    dissimilarity: Path | None
     json: bool
     quiet: bool
 
 
 @dataclass(frozen=True)
-class Knowledge:
-    """The constraints, and what the user calls the classes among them."""
+class KnownConstraints:
+    """The constraints, the user's names of the classes in them, and the number of answers "unsure"."""
 
     constraints: Constraints | None
     class_names: list[str]
+    n_unsure: int = 0
 
 
-def run(request: Request, own_flags: Iterable[str]) -> None:
-    """Read, fit, write and tell."""
-    estimator, data = _estimator(request, own_flags)
-    output = _output(request, data)
-    with progress(f"reading {data.name}", quiet=request.quiet):
-        table = as_table(data, text=[name for name in (request.id_column, request.label_column) if name])
-        X, columns = matrix(
-            table, request.columns, request.id_column, request.label_column, request.scale, request.random_state
-        )
-        ids = None if request.id_column is None else table.ids(request.id_column)
+def run(request: ClusterRequest, own_flags: Iterable[str]) -> None:
+    """Read the data, fit the method, write the labels and print a summary."""
+    estimator, reading, has_metric = _estimator(request, own_flags)
+    output = _output(request, reading.data)
+    with progress(f"reading {reading.name}", quiet=request.quiet):
+        table = reading.table(request.label_column)
+        rows_as = _rows(request, reading, table)
+        ids = None if reading.id_column is None else table.ids(reading.id_column)
         knowledge = _knowledge(request, table, ids)
-    if columns and not request.quiet:
-        _exits.say("columns", f"read as\n{columns}", "bold")
+    check_n_clusters(getattr(estimator, "n_clusters", None), table)
+    if request.dissimilarity is not None:
+        estimator.set_params(metric="precomputed")
+    by_texts = not has_metric and rows_as.metric == "cosine" and _takes_metric(estimator, "cosine")
+    if by_texts:
+        estimator.set_params(metric="cosine")
     started = time.perf_counter()
     with progress(type(estimator).__name__, quiet=request.quiet):
-        estimator.fit(X, constraints=knowledge.constraints)
+        estimator.fit(rows_as.X, constraints=knowledge.constraints)
     elapsed = time.perf_counter() - started
 
     names = cluster_names(estimator, knowledge.class_names)
     rows = np.arange(table.n_rows) if ids is None else ids
-    key = request.id_column if request.id_column not in (None, "cluster") else "row" if ids is None else "id"
+    key = reading.id_column if reading.id_column not in (None, "cluster") else "row" if ids is None else "id"
     clusters = estimator.labels_
     if knowledge.class_names:
         clusters = np.array([names[label] for label in clusters.tolist()], dtype=object)
@@ -88,113 +90,129 @@ def run(request: Request, own_flags: Iterable[str]) -> None:
         _exits.written.append(output)
     result = summary(request.method, estimator, knowledge, rows, names, elapsed, output)
     if request.json:
-        _render.print_json(result)
+        _render.print_json(result | {"columns": rows_as.columns})
     elif not request.quiet:
-        print_summary(result, _render.console(stderr=output is None))
+        print_summary(result, _render.console(stderr=output is None), by_texts=by_texts)
+    if not request.quiet:
+        rows_as.tell()
 
 
-def _estimator(request: Request, own_flags: Iterable[str]) -> tuple[Any, Path]:
-    """Build the estimator from the flags, and find the data file among the other words."""
-    kind = find_method(request.method)
+def _estimator(request: ClusterRequest, own_flags: Iterable[str]) -> tuple[Any, Reading, bool]:
+    """Give the estimator built from the flags, the data file to read, and whether --metric was given."""
+    kind = by_method_name("clusterer")[chosen_method(request.method, "clusterer")]
     defaults = signature_of(kind)
     words, parameters = split_arguments(request.arguments, request.method, defaults, own_flags)
     if len(words) != 1:
         found = " ".join(words) or "none"
         raise ParameterError(f"clew cluster takes one data file ({found} given): clew cluster data.csv -k 3.")
     if "random_state" in defaults:
-        parameters["random_state"] = request.random_state
-    if "n_clusters" in defaults:
-        if request.n_clusters is None:
-            raise ParameterError(f"{request.method} needs the number of clusters: add -k, for example -k 3.")
+        parameters["random_state"] = request.reading.random_state
+    if request.n_clusters is None and kind().capabilities.needs_n_clusters:
+        raise ParameterError(f"{request.method} needs the number of clusters: add -k, for example -k 3.")
+    if request.n_clusters is not None:
+        if "n_clusters" not in defaults:
+            raise ParameterError(f"{request.method} determines the number of clusters itself: leave out -k.")
         parameters["n_clusters"] = parse_value(request.n_clusters)
-    elif request.n_clusters is not None:
-        raise ParameterError(f"{request.method} finds the number of clusters itself: leave out -k.")
-    return kind(**parameters), Path(words[0])
+    _check(kind, parameters)
+    if request.dissimilarity is not None:
+        _check_dissimilarity(request.method, kind, parameters)
+    return kind(**parameters), replace(request.reading, data=words[0]), "metric" in parameters
 
 
-def _output(request: Request, data: Path) -> Path | None:
-    """Give the file to write, None for stdout; refuse what would destroy an input or cannot be written."""
-    if request.output == "-":
+def _check(kind: Any, parameters: dict[str, Any]) -> None:
+    """Refuse a value that the method does not allow, by the name of its flag."""
+    for name, value in parameters.items():
+        allowed = kind._parameters[name]
+        if not allowed.accepts(value):
+            flag = "-k" if name == "n_clusters" else flag_of(name)
+            raise ParameterError(f"{flag} {value}: expected {allowed.what}.")
+
+
+def _check_dissimilarity(method: str, kind: Any, parameters: dict[str, Any]) -> None:
+    """Refuse a matrix for a method that takes none, or together with another metric."""
+    allowed = kind._parameters.get("metric")
+    if allowed is None or not allowed.accepts("precomputed"):
+        takers = [
+            name
+            for name, one in sorted(by_method_name("clusterer").items())
+            if "metric" in one._parameters and one._parameters["metric"].accepts("precomputed")
+        ]
+        raise ParameterError(f"{method} cannot use --dissimilarity. Use one of {', '.join(takers)}.")
+    if parameters.get("metric", "precomputed") != "precomputed":
+        raise ParameterError(f"--metric {parameters['metric']} and --dissimilarity: leave out one of them.")
+
+
+def _rows(request: ClusterRequest, reading: Reading, table: Table) -> Vectors:
+    """Give the columns of the table as vectors, or the matrix of dissimilarities."""
+    if request.dissimilarity is None:
+        return reading.vectors(table, request.label_column)
+    path = request.dissimilarity
+    try:
+        matrix = np.load(path, allow_pickle=False)
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror or error}. Check the path.") from None
+    except ValueError:
+        matrix = None
+    if not isinstance(matrix, np.ndarray) or matrix.dtype.kind not in "fiu":
+        raise FileError(f"{path} holds no matrix of numbers. Write one with numpy.save.")
+    if matrix.shape != (table.n_rows, table.n_rows):
+        raise DataError(
+            f"The matrix in {path} has shape {matrix.shape}, but {table.source} has {table.n_rows} rows. Give a row "
+            "and a column for each row of the table."
+        )
+    return Vectors(matrix, None)
+
+
+def _takes_metric(estimator: Any, metric: str) -> bool:
+    allowed = estimator._parameters.get("metric")
+    return allowed is not None and estimator.metric == "euclidean" and allowed.accepts(metric)
+
+
+def _output(request: ClusterRequest, data: str) -> Path | None:
+    """Give the file to write, None for stdout; refuse a file that is an input or cannot be written."""
+    if request.output == "-" or (request.output is None and data == STDIN):
         if request.json:
-            raise ParameterError("-o - and --json both want stdout. Give -o a file.")
+            raise ParameterError("The labels and --json cannot both go to stdout. Write the labels to a file with -o.")
         return None
-    output = Path(request.output) if request.output else Path(f"{data.stem}-labels.csv")
-    for given in (data, request.constraints):
+    output = Path(request.output) if request.output else Path(f"{Path(data).stem}-labels.csv")
+    for given in (Path(data), request.constraints):
         if given is not None and output.exists() and given.exists() and output.samefile(given):
             raise ParameterError(f"-o {output} would overwrite an input. Choose another name.")
     check_writable(output)
     return output
 
 
-def matrix(
-    table: Table,
-    chosen: str | None,
-    id_column: str | None,
-    label_column: str | None,
-    scale: str,
-    random_state: int,
-) -> tuple[Any, str]:
-    """The rows as numbers, and how the columns were read where that was not plain: some are no numbers.
-
-    The columns are those named, or all that can be used and are neither ids nor classes.
-    """
-    if chosen is not None:
-        columns = [name.strip() for name in chosen.split(",") if name.strip()]
-    else:
-        columns = [name for name in table.features if name not in (id_column, label_column)]
-    if columns and any(table.column(name).dtype == object for name in columns):
-        return _encoded(table, columns, chosen is None, id_column, scale, random_state)
-    X = table.matrix(columns, id_column)
-    for name in columns:
-        if id_column is None and chosen is None and is_id_name(name):
-            sentence = f'Column "{name}" is used as a measurement. If it names the rows, add --id {name}.'
-            _exits.say("warning", sentence, "yellow")
-    return scaled(X, "none" if scale == "auto" else scale), ""
-
-
-def _encoded(
-    table: Table, columns: list[str], may_leave_out: bool, id_column: str | None, scale: str, random_state: int
-) -> tuple[Any, str]:
-    if may_leave_out:
-        # What the user did not choose may be left out: columns that name the rows, or say the same everywhere.
-        table = Table(table.source, table.values, tuple(columns), table.n_rows)
-    encoded = encode(
-        table,
-        id_column=id_column,
-        columns=None if may_leave_out else columns,
-        scale=scale,
-        random_state=random_state,
-    )
-    return encoded.X, encoded.describe()
-
-
-def _knowledge(request: Request, table: Table, ids: NDArray[Any] | None) -> Knowledge:
+def _knowledge(request: ClusterRequest, table: Table, ids: NDArray[Any] | None) -> KnownConstraints:
     known: Constraints | None = None
     class_names: list[str] = []
+    n_unsure = 0
     if request.label_column is not None:
         codes, class_names = known_labels(table, request.label_column)
         known = Constraints(labels=codes, n_samples=table.n_rows, ids=ids)
     if request.constraints is not None:
-        rows = table.rows(ids)
-        pairs = Constraints.from_file(request.constraints, ids=ids, n_samples=table.n_rows, table=rows)
-        if pairs.labels is not None and class_names:
+        file = FileOfAnswers.read(request.constraints, table, ids)
+        pairs, n_unsure = file.constraints, file.n_unsure
+        if pairs.labels is not None and request.label_column is not None:
             raise ParameterError(
-                f"{request.constraints} numbers classes, --label-column {request.label_column} names them. Give the "
-                "classes in one place."
+                f"{request.constraints} and --label-column {request.label_column} both contain classes. Leave out "
+                "one of them."
             )
-        known = pairs if known is None else known | pairs
-    return Knowledge(known, class_names)
+        if pairs.classes is not None:
+            class_names = pairs.classes.tolist()
+        known = pairs.numbered() if known is None else known | pairs
+    return KnownConstraints(known, class_names, n_unsure)
 
 
 def known_labels(table: Table, name: str) -> tuple[NDArray[np.int64], list[str]]:
     """Give the class of each row, -1 where the cell is empty or -1, and the names of the classes.
 
-    Classes that are whole numbers stay what they are and need no names; others are numbered in sorted order.
+    Classes that are whole numbers keep their numbers, and the list of names is empty. Other classes are numbered in
+    sorted order.
     """
     words = [_word(value) for value in table.column(name).tolist()]
     classes = sorted(set(words) - {""})
     if not classes:
-        raise ParameterError(f'Column "{name}" of {table.source} holds no class: each cell is empty or -1.')
+        raise ParameterError(f'Column "{name}" of {table.source} contains no class: every cell is empty or -1.')
     if all(word.isdecimal() and int(word) < 2**63 for word in classes):
         return np.array([int(word or -1) for word in words], dtype=np.int64), []
     code_of = {word: code for code, word in enumerate(classes)} | {"": -1}
@@ -209,7 +227,7 @@ def _word(value: Any) -> str:
 
 
 def cluster_names(estimator: Any, class_names: Sequence[str]) -> dict[int, str]:
-    """Name the label of each cluster: by class, then new-1, new-2, ...; by number without named classes."""
+    """Give each cluster label a name: its class, else new-1, new-2, ...; its number if classes have no names."""
     labels = getattr(estimator, "cluster_labels_", None)
     if labels is None:
         labels = np.arange(estimator.get_params(deep=False).get("n_clusters", 0))
@@ -224,13 +242,13 @@ def cluster_names(estimator: Any, class_names: Sequence[str]) -> dict[int, str]:
 def summary(
     method: str,
     estimator: Any,
-    knowledge: Knowledge,
+    knowledge: KnownConstraints,
     rows: NDArray[Any],
     names: dict[int, str],
     elapsed: float,
     output: Path | None,
 ) -> dict[str, Any]:
-    """Collect what `--json` prints and the terminal shows."""
+    """Collect the results that `--json` prints and the terminal shows."""
     labels = estimator.labels_
     sizes = {label: int((labels == label).sum()) for label in names}
     named = bool(knowledge.class_names)
@@ -238,8 +256,12 @@ def summary(
         "method": method,
         "parameters": estimator.get_params(deep=False),
         "rows": len(labels),
-        "clusters": [{"cluster": name if named else label, "rows": sizes[label]} for label, name in names.items()],
+        "clusters": [
+            {"cluster": name if named else label, "rows": sizes[label]} for label, name in names.items() if label >= 0
+        ],
     }
+    if estimator.capabilities.noise:
+        result["noise"] = int((labels < 0).sum())
     constraints = knowledge.constraints
     if constraints is not None:
         kept = constraint_satisfaction(labels, constraints)._asdict()
@@ -250,33 +272,55 @@ def summary(
         }
         for kind, broken in zip(("must_link", "cannot_link"), constraints.violations(labels), strict=True):
             result[f"violated_{kind}"] = [[rows[first], rows[second]] for first, second in broken]
+        result["unsure"] = knowledge.n_unsure
+        result["contradictory"] = bool(constraints.conflicts(limit=1))
         if constraints.labels is not None:
             known = constraints.labels >= 0
             moved = np.flatnonzero(known & (labels != constraints.labels))
             result["relabelled"] = {"count": len(moved), "of": int(known.sum()), "rows": rows[moved]}
+    if isinstance(estimator.get_params(deep=False).get("n_clusters"), str):
+        result["n_clusters"] = estimator.n_clusters_
     for key, attribute in (("objective", "objective_"), ("inertia", "inertia_"), ("rounds", "n_iter_")):
         if hasattr(estimator, attribute):
             result[key] = getattr(estimator, attribute)
     return result | {"seconds": round(elapsed, 6), "output": None if output is None else str(output)}
 
 
-def print_summary(result: dict[str, Any], console: Console) -> None:
-    """Show the sizes, what was violated, and where the labels are."""
+def _about_auto(n_clusters: int) -> str:
+    """How far to trust a number of clusters that the method chose."""
+    around = f"-k {n_clusters - 1} and -k {n_clusters + 1}" if n_clusters > 2 else f"-k {n_clusters + 1}"
+    return (
+        f"{n_clusters} is a guess: the best fit by a criterion that assumes round clusters of one spread. "
+        f"Compare with {around}, or collect answers: clew advise says which number they support and how sure that is."
+    )
+
+
+def print_summary(result: dict[str, Any], console: Console, *, by_texts: bool) -> None:
+    """Print the cluster sizes, the violated constraints and the path of the labels."""
     clusters = result["clusters"]
-    n_rows, n_clusters = result["rows"], len(clusters)
+    n_rows, n_clusters = result["rows"], sum(entry["rows"] > 0 for entry in clusters)
     heading = f"{_render.counted(n_rows, 'row')} in {_render.counted(n_clusters, 'cluster')}"
     console.print(f"[bold]{heading}[/bold] by {result['method']}")
-    console.print(
-        _render.sizes_table([str(entry["cluster"]) for entry in clusters], [entry["rows"] for entry in clusters])
-    )
+    sizes = [(str(entry["cluster"]), entry["rows"]) for entry in clusters]
+    if result.get("noise"):
+        sizes.append(("noise", result["noise"]))
+    console.print(_render.sizes_table([name for name, _ in sizes], [n for _, n in sizes]))
     lines = []
     for kind, pairs in result.get("violated", {}).items():
         line = f"{pairs['count']:,} of {pairs['of']:,} violated"
         named = result.get(f"violated_{kind}", [])
         lines.append((_KINDS[kind], f"{line}: {_render.pair_names(named)}" if named and pairs["count"] else line))
+    if "n_clusters" in result:
+        lines.append(("-k auto", _about_auto(result["n_clusters"])))
+    if result.get("unsure"):
+        lines.append(("unsure", f"{_render.counted(result['unsure'], 'answer')}, which constrain nothing"))
+    if result.get("contradictory"):
+        lines.append(("note", "the answers contradict each other; clew check shows how"))
     if "relabelled" in result:
         moved = result["relabelled"]
         lines.append(("classes", f"{moved['of'] - moved['count']:,} of {moved['of']:,} labelled rows kept theirs"))
+    if by_texts:
+        lines.append(("distance", "cosine, since texts have most of the weight (to change it: --metric euclidean)"))
     if "objective" in result:
         lines.append(("objective", _render.number(result["objective"])))
     if "rounds" in result:

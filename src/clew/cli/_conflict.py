@@ -1,4 +1,4 @@
-"""A contradiction as a dialogue: the chain that proves it, and what can be done."""
+"""Resolve a contradiction on the terminal: show the chain of answers that proves it, and the possible choices."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ if TYPE_CHECKING:
     from clew.cli._keys import Keyboard
     from clew.session import Conflict
 
-# Keys of the dialogue, each with what `Session.resolve` calls it.
-_HOW = {"p": "soft", "u": "unsure", "space": "unsure"}
+# Keys of the dialogue and the matching argument `how` of `Session.resolve`.
+_HOW = {"p": "soft", "u": "unsure", "space": "unsure", "r": "repair"}
 
 
 def changeable(conflict: Conflict) -> list[int]:
-    """Give the answers of a conflict that can be changed, in the order of its chain."""
-    events = [event for link in conflict.links for event in link.events if event in conflict.answers]
-    return list(dict.fromkeys(events))
+    """Give the answers that can be changed and the corrections that can be undone, in the order of the chain."""
+    return list(dict.fromkeys(event for link in conflict.links for event in link.events))
 
 
 def chain_table(conflict: Conflict, *, numbered: bool) -> Table:
-    """Give the steps of a conflict, those that can be changed with a number."""
+    """Give the steps of a conflict as a table; with `numbered`, steps that can be changed have a number."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
     table.add_column(style="bold", justify="right", no_wrap=True)
     table.add_column(overflow="fold")
@@ -41,29 +40,48 @@ def chain_table(conflict: Conflict, *, numbered: bool) -> Table:
 
 
 def settle(session: Session, conflict: Conflict, keys: Keyboard, console: Console, annotator: str) -> bool:
-    """Show a conflict and do what the person chooses; False if they leave it for later."""
+    """Show a conflict and resolve it as the annotator chooses; False if the annotator postpones it."""
     console.print(Text(conflict_heading(conflict), "bold red"))
     console.print(chain_table(conflict, numbered=True))
     order = changeable(conflict)
-    withdrawn = "withdraw it" if conflict.kind == "correction" else "mark unsure"
+    withdrawn = "undo it" if conflict.kind == "correction" else "mark unsure"
     console.print(
-        "[bold]1–9[/bold] change that answer   [bold]P[/bold] keep all as preferences   "
+        "[bold]1–9[/bold] change that answer, or undo that correction   [bold]P[/bold] keep all as preferences   "
         f"[bold]Space[/bold] {withdrawn}   [bold]L[/bold] later"
     )
+    if conflict.cheapest:
+        console.print(Text.assemble(("R", "bold"), f" cheapest repair: {_repair_words(conflict, order)}"))
     while (key := keys.key()) not in (None, "l", "q", "later"):
         try:
             if key in _HOW:
                 session.resolve(conflict, _HOW[key], annotator=annotator)
             elif key.isdecimal() and 0 < int(key) <= len(order):
-                session.resolve(conflict, "change", answer_id=order[int(key) - 1], annotator=annotator)
+                _give_way(session, conflict, order[int(key) - 1], annotator)
             else:
-                console.print("Press a number, P, Space or L.", style="yellow")
+                console.print("Press a number, R, P, Space or L.", style="yellow")
                 continue
         except ClewError as error:
             console.print(Text(str(error), "yellow"))
             continue
         left = [one for one in session.conflicts() if one.id == conflict.id]
-        console.print("Resolved." if not left else "Noted, but it still contradicts:", style="bold")
+        console.print("Resolved." if not left else "Recorded, but a contradiction remains:", style="bold")
         return settle(session, left[0], keys, console, annotator) if left else True
-    console.print("Left for later: it is kept, and not used until it is resolved.", style="dim")
+    console.print("Postponed: it is recorded, but not used until the conflict is resolved.", style="dim")
     return False
+
+
+def _repair_words(conflict: Conflict, order: list[int]) -> str:
+    """Describe the cheapest repair of a conflict, with the numbers of the table where it has them."""
+    words = []
+    for event in conflict.cheapest:
+        name = f"number {order.index(event) + 1}" if event in order else f"event {event}"
+        words.append(f"undo {name}" if event in conflict.corrections else f"change {name}")
+    return ", ".join(words)
+
+
+def _give_way(session: Session, conflict: Conflict, event: int, annotator: str) -> None:
+    """Change an answer of a conflict, or undo one of its corrections."""
+    if event in conflict.corrections:
+        session.resolve(conflict, "withdraw", correction=event, annotator=annotator)
+    else:
+        session.resolve(conflict, "change", answer_id=event, annotator=annotator)

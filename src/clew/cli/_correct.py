@@ -1,4 +1,4 @@
-"""`clew correct`: merge, split, move, never join, name; change an answer, resolve a conflict, take something back."""
+"""`clew correct`: merge, split, move, separate or name clusters; change or confirm an answer; resolve; undo."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from clew import Session
     from clew.session import Conflict, Corrected
 
-# Rows that are listed before the rest is only counted.
+# Largest number of rows that are listed; the rest is only counted.
 MOST_ROWS = 20
 
-# What is typed after the word, and how many words that are: least and most.
+# Per kind of correction: its arguments as the usage line shows them, their least number, their largest number.
 USAGE: dict[str, tuple[str, int, int | None]] = {
     "merge": ("CLUSTER CLUSTER", 2, 2),
     "split": ("CLUSTER ROW ...", 2, None),
@@ -33,7 +33,7 @@ USAGE: dict[str, tuple[str, int, int | None]] = {
     "name": ("CLUSTER NAME", 2, None),
     "answer": ("NUMBER same|different|unsure", 2, 2),
     "keep": ("NUMBER", 1, 1),
-    "resolve": ("NUMBER soft|unsure|change [ANSWER [same|different|unsure]]", 2, 4),
+    "resolve": ("NUMBER soft|unsure|change [ANSWER [same|different|unsure]]|withdraw [CORRECTION]", 2, 4),
     "undo": ("", 0, 0),
 }
 
@@ -42,7 +42,7 @@ def run(
     project: str, kind: str, words: Sequence[str], *, rows: bool, preview: bool, name: str | None, data: str | None,
     annotator: str, as_json: bool,
 ) -> None:  # fmt: skip
-    """Do one correction, or with `preview` only say what it would change."""
+    """Make one correction, or with `preview` only print its effect."""
     _check_usage(kind, words, rows=rows, preview=preview)
     with opened(project, name, data) as session, progress(f"clusters of {session.name}"):
         if kind in _CLUSTER_KINDS:
@@ -56,13 +56,13 @@ def run(
 
 
 class Words:
-    """What was typed, as the kinds of correction read it."""
+    """The arguments of one correction, with methods that parse them."""
 
     def __init__(self, kind: str, words: Sequence[str], annotator: str, rows: bool, preview: bool) -> None:
         self.kind, self.words, self.annotator, self.rows, self.preview = kind, list(words), annotator, rows, preview
 
     def cluster(self, session: Session, place: int) -> int:
-        """Give the cluster of a word: its id, or its name."""
+        """Give the id of the cluster that a word names by id or by name."""
         word = self.words[place]
         if word.lstrip("-").isdecimal():
             return int(word)
@@ -75,29 +75,31 @@ class Words:
         return found[0]
 
     def number(self, place: int, what: str) -> int:
-        """Give the number that a word is."""
+        """Give a word as a number; `what` says in the message which kind of number is expected."""
         word = self.words[place]
         if not word.isdecimal():
-            raise ParameterError(f"{self.kind}: {word!r} is no number of {what}. clew review PROJECT lists them.")
+            raise ParameterError(
+                f"{self.kind}: {word!r} is not the number of {what}. clew review PROJECT lists the numbers."
+            )
         return int(word)
 
 
 def _check_usage(kind: str, words: Sequence[str], *, rows: bool, preview: bool) -> None:
     if kind not in USAGE:
-        raise ParameterError(f"There is no correction {kind!r}. There are {', '.join(USAGE)}.")
+        raise ParameterError(f"There is no correction {kind!r}. Use one of {', '.join(USAGE)}.")
     usage, least, most = USAGE[kind]
     if len(words) < least or (most is not None and len(words) > most):
         raise ParameterError(f"Expected: clew correct PROJECT {kind} {usage}".rstrip() + ".")
     if rows and kind != "never":
-        raise ParameterError("--rows is about never: clew correct PROJECT never --rows ROW ROW.")
+        raise ParameterError("--rows works only with never: clew correct PROJECT never --rows ROW ROW.")
     if preview and kind not in _CLUSTER_KINDS[:-1]:
         raise ParameterError(
-            f"--preview is about {', '.join(_CLUSTER_KINDS[:-1])}; {kind} changes no cluster directly."
+            f"--preview works only with {', '.join(_CLUSTER_KINDS[:-1])}: {kind} changes no cluster directly."
         )
 
 
 def _arguments(session: Session, given: Words) -> dict[str, Any]:
-    """The arguments of `Session.merge`, `split`, `move` or `never`."""
+    """Give the arguments for `Session.merge`, `split`, `move` or `never`."""
     words = given.words
     if given.kind == "merge":
         return {"cluster": given.cluster(session, 0), "other": given.cluster(session, 1)}
@@ -137,27 +139,28 @@ def _answer(session: Session, given: Words) -> dict[str, Any]:
 
 def _keep(session: Session, given: Words) -> dict[str, Any]:
     record = session.confirm(given.number(0, "an answer"), annotator=given.annotator)
-    return _said(asdict(record), f"Answer {record.id} stays {record.answer}; clew review leaves it alone from now on.")
+    return _said(asdict(record), f"Answer {record.id} stays {record.answer}. clew review does not list it any more.")
 
 
 def _resolve(session: Session, given: Words) -> dict[str, Any]:
     number, how = given.number(0, "a conflict"), given.words[1].casefold()
-    answer_id = given.number(2, "an answer") if len(given.words) > 2 else None
+    named = given.number(2, "a correction" if how == "withdraw" else "an answer") if len(given.words) > 2 else None
     answer = given.words[3] if len(given.words) > 3 else None
-    left = session.resolve(number, how, answer_id=answer_id, answer=answer, annotator=given.annotator)
+    which = {"correction": named} if how == "withdraw" else {"answer_id": named, "answer": answer}
+    left = session.resolve(number, how, **which, annotator=given.annotator)
     rest = next((one for one in left if one.id == number), None)
     sentence = f"Conflict {number} is resolved; {_render.counted(len(left), 'conflict')} left."
     if rest is not None:
-        sentence = f"Conflict {number} is noted, but it still contradicts."
+        sentence = f"Your choice for conflict {number} is recorded, but a contradiction remains."
     return _said({"left": [one.id for one in left]}, sentence, rest)
 
 
 def _undo(session: Session, given: Words) -> dict[str, Any]:
     undone = session.undo()
     if undone is None:
-        return _said({"undone": None}, "There is nothing to take back.")
+        return _said({"undone": None}, "There is nothing to undo.")
     words = event_words(undone)
-    return _said({"undone": undone.seq, "what": words, "annotator": undone.annotator}, f"Taken back: {words}.")
+    return _said({"undone": undone.seq, "what": words, "annotator": undone.annotator}, f"Undone: {words}.")
 
 
 _CLUSTER_KINDS = ("merge", "split", "move", "never", "name")
@@ -185,7 +188,9 @@ def _said(told: dict[str, Any], sentence: str, conflict: Conflict | None = None)
 
 def _tell_conflict(conflict: Conflict) -> None:
     console = _render.console()
-    heading = conflict_heading(conflict) if conflict.id else "This correction contradicts what is known:"
+    heading = (
+        conflict_heading(conflict) if conflict.id else "This correction contradicts earlier answers or corrections:"
+    )
     console.print(Text(heading, "bold red"))
     console.print(chain_table(conflict, numbered=False))
 
@@ -194,7 +199,11 @@ def _tell_corrected(done: Corrected, given: Words, names: dict[int, str | None])
     console = _render.console()
     if done.conflict is not None:
         _tell_conflict(done.conflict)
-        end = "Nothing was recorded." if given.preview else "It is kept, and not used until it is resolved."
+        end = (
+            "Nothing was recorded."
+            if given.preview
+            else "The correction is recorded, but not used until the conflict is resolved."
+        )
         console.print(Text(end, "yellow"))
         return
     count = _render.counted(len(done.changed), "row") if done.changed else "no row"
@@ -205,7 +214,7 @@ def _tell_corrected(done: Corrected, given: Words, names: dict[int, str | None])
     )
     console.print(Text(f"{heading}.", "bold"))
     if given.kind == "never":
-        console.print("They are never joined by any later fit.")
+        console.print("No later fit joins them.")
     moves: dict[tuple[int, int], list[str]] = {}
     for row, change in done.changed.items():
         moves.setdefault(change, []).append(shown(row))

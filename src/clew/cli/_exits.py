@@ -1,4 +1,4 @@
-"""What a command says and which code it exits with when it does not end well."""
+"""Error messages and exit codes of the commands."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ BROKEN_PIPE = 141
 
 P = ParamSpec("P")
 
-# The files this command has finished, so that an interruption can be honest about them.
+# Files that this command has finished writing, for the message after Ctrl-C.
 written: list[Path] = []
 
 
 def command(function: Callable[P, None]) -> Callable[P, None]:
-    """Let a command end with one sentence and a code, never with a traceback."""
+    """Make a command report every error as one sentence and an exit code instead of a traceback."""
 
     @functools.wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -55,7 +55,7 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
             except WorkLimitError as error:
                 raise _failure(error, WORK_LIMIT) from None
             except BrokenPipeError:
-                # Whoever read has had enough; Python would complain once more when it closes stdout.
+                # The reader closed the pipe. Without this, Python would fail again when it closes stdout.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(BROKEN_PIPE) from None
             except (ClewError, MissingExtraError, OSError) as error:
@@ -79,7 +79,7 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
 
 
 def say(word: str, sentence: str, style: str = "bold red", separator: str = ": ") -> None:
-    """Put one line on stderr, never folded, so that it can be searched for."""
+    """Print one line on stderr, without wrapping, so that it can be searched for."""
     line = Text.assemble((word, style), separator, sentence)
     Console(stderr=True).print(line, soft_wrap=True, highlight=False)
 

@@ -29,6 +29,9 @@ def run(project: str, what: str, output: str | None, name: str | None, data: str
             text = _as_csv(session, what)
         else:
             session.export(what, path)
+        notes = session.progress().notes if what == "labels" else ()
+    for note in notes:
+        _exits.say("note", note, "yellow")
     if path is None:
         sys.stdout.write(text)
     else:

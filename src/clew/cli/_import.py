@@ -1,4 +1,4 @@
-"""`clew import`: answers from elsewhere join a project."""
+"""`clew import`: import answers of clew or another tool into a project."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from clew.constraints import AnswerRecord, Answers, key_of, read_answers
 if TYPE_CHECKING:
     from clew import Session
 
-# Rows that are named before the rest is only counted.
+# Largest number of skipped rows that are named.
 _MOST_NAMED = 3
 
 
 class _Rows(Mapping[Any, Mapping[str, Any]]):
-    """The rows of a session by id; made when they are asked for, as only some tools keep whole records."""
+    """The rows of a session by id, built on access: only the formats that store whole records need them."""
 
     def __init__(self, session: Session) -> None:
         self._session, self._ids = session, session.ids
@@ -42,7 +42,7 @@ class _Rows(Mapping[Any, Mapping[str, Any]]):
 def run(
     project: str, file: Path, tool: str | None, name: str | None, data: str | None, annotator: str, as_json: bool
 ) -> None:
-    """Read the file, take in what is about rows of the project, and tell what became of the rest."""
+    """Import the answers about rows of the project, and report the number and reason of skipped answers."""
     with opened(project, name, data) as session, progress(f"reading {file.name}"):
         answers = read_answers(file, format=tool, table=_Rows(session))
         usable, skipped = _sorted_out(session, answers)
@@ -68,7 +68,7 @@ def run(
 
 
 def _sorted_out(session: Session, answers: Answers) -> tuple[list[AnswerRecord], list[dict[str, Any]]]:
-    """Part the answers into those about two rows of the project and the others, each with the reason."""
+    """Split the answers into usable ones (about two rows of the project) and skipped ones with the reason."""
     rows = {key_of(row) for row in [*session.ids, *session.changes.missing]}
     usable, skipped = [], []
     for one in answers:
@@ -85,7 +85,7 @@ def _sorted_out(session: Session, answers: Answers) -> tuple[list[AnswerRecord],
 
 
 def _records(answers: list[AnswerRecord], source: str) -> list[dict[str, Any]]:
-    """As `Session.import_answers` takes them, each with where it is from."""
+    """Convert answers to the records of `Session.import_answers`; `source` is the default source."""
     return [asdict(one) | {"source": one.source or source} for one in answers]
 
 
@@ -94,9 +94,9 @@ def _tell(told: dict[str, Any], project: str) -> None:
     said = ", ".join(f"{told['answers'].get(word, 0):,} {word}" for word in ("same", "different", "unsure"))
     heading = f"{_render.counted(told['read'], 'answer')} read from {told['file']} ({told['format']})"
     console.print(Text.assemble((heading, "bold"), f": {said}"))
-    lines: list[tuple[str, str | Text]] = [("taken in", f"{told['taken']:,}")]
+    lines: list[tuple[str, str | Text]] = [("imported", f"{told['taken']:,}")]
     if told["known"]:
-        lines.append(("known", f"{told['known']:,} were there already"))
+        lines.append(("known", f"{told['known']:,} were in the project already"))
     for why, count in Counter(one["why"] for one in told["skipped"]).items():
         rows = dict.fromkeys(shown(row) for one in told["skipped"] if one["why"] == why for row in one["rows"])
         named = ", ".join(list(rows)[:_MOST_NAMED]) + (", ..." if len(rows) > _MOST_NAMED else "")
@@ -104,10 +104,10 @@ def _tell(told: dict[str, Any], project: str) -> None:
     if told["unmatched"]:
         lines.append(("skipped", Text(told["unmatched"], "yellow")))
     if told["open"]:
-        lines.append(("open", f"{_render.counted(told['open'], 'question')} without an answer passed over"))
+        lines.append(("open", f"{_render.counted(told['open'], 'question')} without an answer left out"))
     if told["conflicts"]:
         waits = _render.counted(told["conflicts"], "conflict")
         lines.append(
-            ("conflicts", Text(f"{waits} with other answers, kept out of use: clew review {project}", "yellow"))
+            ("conflicts", Text(f"{waits} with other answers, not used until resolved: clew review {project}", "yellow"))
         )
     console.print(_render.facts(lines))

@@ -1,4 +1,4 @@
-"""Answers from the keyboard: one key each on a terminal, one line each where input is piped."""
+"""Read answers from the keyboard: single keys on a terminal, lines if the input is piped."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import sys
 from collections.abc import Iterator
 from typing import Protocol
 
-# What a terminal sends for keys without a letter.
+# Escape sequences that a terminal sends for the arrow keys.
 _SEQUENCES = {"\x1b[C": "right", "\x1bOC": "right", "\x1b[D": "left", "\x1bOD": "left"}
 _NAMES = {" ": "space", "\x7f": "backspace", "\x08": "backspace", "\r": "enter", "\n": "enter"}
-# How long the rest of a sequence may take after its first byte, in seconds: it comes at once from a terminal.
+# Seconds to wait for the rest of an escape sequence after its first byte.
 _SEQUENCE_WAIT = 0.05
 
 
 class Keyboard(Protocol):
-    """Where answers come from."""
+    """A source of answers: a terminal or piped input."""
 
-    # Whether a person sits there, so that the time of an answer means something.
+    # Whether a person types, so that the duration of an answer is worth recording.
     is_live: bool
 
     def key(self) -> str | None:
@@ -30,7 +30,7 @@ class Keyboard(Protocol):
 
 
 class Terminal:
-    """Single keys from a terminal. Ctrl-C interrupts as ever."""
+    """Single keys from a terminal. Ctrl-C interrupts as usual."""
 
     is_live = True
 
@@ -39,7 +39,7 @@ class Terminal:
         self._held = b""
 
     def key(self) -> str | None:
-        """Give the next key; None after Ctrl-D or when the terminal is gone."""
+        """Give the next key; None after Ctrl-D or after the terminal was closed."""
         while True:
             text = self._character()
             if text in ("", "\x04"):
@@ -52,7 +52,7 @@ class Terminal:
             return _NAMES.get(text, text.casefold())
 
     def line(self) -> str | None:
-        """Give a line of text, shown while it is typed; Escape or Ctrl-D give none."""
+        """Give a line of text, echoed while it is typed; None after Escape or Ctrl-D."""
         text = ""
         while (character := self._character()) not in ("\r", "\n"):
             if character in ("", "\x04", "\x1b"):
@@ -101,7 +101,7 @@ class Terminal:
 
 
 class Lines:
-    """Keys and texts from a stream, one on each line; empty lines mean nothing."""
+    """Keys and texts from piped input, one per line. Empty lines are skipped."""
 
     is_live = False
 
@@ -109,7 +109,7 @@ class Lines:
         self._rest: str | None = None
 
     def key(self) -> str | None:
-        """Give the first letter of the next line; what follows it is kept for `line`."""
+        """Give the first word of the next line; the rest of the line is stored for `line`."""
         for text in iter(sys.stdin.readline, ""):
             words = text.strip()
             if words or text.strip("\r\n"):
@@ -119,7 +119,7 @@ class Lines:
         return None
 
     def line(self) -> str | None:
-        """Give what followed the last key on its line, else the next line."""
+        """Give the rest of the last key's line, or the next line if that rest is empty."""
         if self._rest is not None:
             rest, self._rest = self._rest, None
             return rest
@@ -128,11 +128,11 @@ class Lines:
 
 @contextlib.contextmanager
 def keyboard() -> Iterator[Keyboard]:
-    """Read keys from the terminal, which is as before afterwards; or lines where there is none."""
+    """Read single keys from the terminal and restore its mode at the end; without a terminal, read lines."""
     try:
         import termios
         import tty
-    except ImportError:  # no such terminals here (Windows)
+    except ImportError:  # Windows has no termios
         yield Lines()
         return
     if not sys.stdin.isatty():
@@ -141,7 +141,7 @@ def keyboard() -> Iterator[Keyboard]:
     file = sys.stdin.fileno()
     before = termios.tcgetattr(file)
     try:
-        tty.setcbreak(file, termios.TCSADRAIN)  # what was typed ahead counts
+        tty.setcbreak(file, termios.TCSADRAIN)  # keys typed ahead are kept
         yield Terminal(file)
     finally:
         termios.tcsetattr(file, termios.TCSADRAIN, before)

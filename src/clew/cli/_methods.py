@@ -1,72 +1,113 @@
-"""`clew methods`: what there is to choose from."""
+"""`clew methods`: list the clustering methods, explain one, or say which suit a table."""
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+import typer
 from rich import box
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from clew._registry import by_method_name
+from clew._base import ROLES, Role
+from clew._registry import by_method_name, find_method
 from clew.cli import _render
+from clew.cli._formulas import plain_formula
 from clew.cli._parameters import flag_of, signature_of
+from clew.cli._progress import progress
+from clew.cli._reading import Reading
+from clew.constraints import Constraints
 from clew.exceptions import ParameterError
 
-# Parameters that the shell treats in its own way.
+_COLOURS = {"yes": "green", "with care": "yellow", "no": "dim"}
+
+# Parameters with a flag, default or description that differs from Python: flag, default, description.
 _IN_THE_SHELL = {
-    "n_clusters": ("-k, --n-clusters", "none", "Number of clusters (auto: found, by some); always given."),
-    "random_state": ("--random-state", "0", "The seed; fixed, so that a command repeats itself."),
+    "n_clusters": ("-k, --n-clusters", "none", "Number of clusters. Some methods also take auto, or need none."),
+    "random_state": ("--random-state", "0", "Random seed. The same seed gives the same result."),
 }
 
 
-def run(name: str | None) -> None:
+def run(name: str | None, constraints: Path | None = None, *, as_json: bool = False) -> None:
     """List the methods, or explain one."""
+    for flag, is_given in (("--constraints", constraints is not None), ("--json", as_json)):
+        if is_given:
+            raise ParameterError(f"{flag} goes with --for DATA, which says which methods suit a table.")
     if name is None:
         _list()
     else:
-        _explain(name, find_method(name))
+        found = chosen_method(name)
+        _explain(found, by_method_name()[found])
 
 
-def find_method(name: str) -> Any:
-    """Give the estimator class of a method name, however it is hyphenated (cop-kmeans, COPKMeans)."""
-    return by_method_name()[method_name(name)]
+def run_for(name: str | None, reading: Reading, constraints: Path | None, *, as_json: bool) -> None:
+    """Read a table and its constraints, and print which methods suit them, with reasons."""
+    from clew.audit import advise_methods  # audits take long to load, and `clew cluster` needs this module
+
+    if name is not None:
+        raise ParameterError(f"clew methods explains {name}, or says what suits a table: leave out {name} or --for.")
+    with progress(f"reading {reading.name}", quiet=as_json):
+        table = reading.table()
+        vectors = reading.vectors(table)
+        ids = None if reading.id_column is None else table.ids(reading.id_column)
+        known = None
+        if constraints is not None:
+            known = Constraints.from_file(constraints, ids=ids, n_samples=table.n_rows, table=table.rows(ids))
+    advice = advise_methods(vectors.X, known, random_state=reading.random_state)
+    if as_json:
+        _render.print_json({"facts": asdict(advice.facts) | {"shape": advice.facts.shape}, "methods": advice.table()})
+        return
+    console = _render.console()
+    console.print(Text(str(advice.facts)))
+    suited = _table("method", "suits", "why")
+    for one in advice.methods:
+        suited.add_row(one.method, Text(one.suits, style=_COLOURS[one.suits]), Text(" ".join(one.reasons)))
+    console.print(suited)
+    console.print("\nMore about one: [cyan]clew methods NAME[/cyan]   use it: [cyan]clew cluster -m NAME[/cyan]")
 
 
-def method_name(name: str) -> str:
-    """Give the name of a method as it is listed, however it is hyphenated."""
-    methods = by_method_name()
-    name = next((known for known in methods if _plain(known) == _plain(name)), name)
-    if name not in methods:
-        close = difflib.get_close_matches(name, methods, n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
-        raise ParameterError(f'There is no method "{name}".{hint} There are {", ".join(sorted(methods))}.')
-    return name
-
-
-def _plain(name: str) -> str:
-    return name.replace("-", "").replace("_", "").casefold()
+def chosen_method(name: str, role: Role | None = None) -> str:
+    """Give the listed name of a method, and print a notice if its name of an earlier version was typed."""
+    found = find_method(name, role)
+    if name != found and name.islower() and "-" in name:
+        typer.echo(f"{name} is called {found} now.", err=True)
+    return found
 
 
 def _list() -> None:
     console = _render.console()
     words = _table("method", "in Python", "what it does")
     abilities = _table("method", "labels", "must-link", "cannot-link", "sparse", "weights")
-    for name, kind in sorted(by_method_name().items()):
-        can = kind._capabilities
+    for name, kind in sorted(by_method_name("clusterer").items()):
+        can = kind().capabilities
         words.add_row(name, kind.__name__, Text(sections(kind)[""].partition("\n")[0]))
         flags = ["yes" if able else "-" for able in (can.sparse, can.sample_weight)]
         abilities.add_row(name, can.labels, can.must_link, can.cannot_link, *flags)
     console.print(words)
     console.print(abilities)
-    console.print("hard: holds, or is refused with the reason   soft: may break at a price")
-    console.print("seeds: says where clusters start             ignored: not used")
+    console.print("hard: always satisfied, or an error says why   soft: may be violated at a cost")
+    console.print("seeds: only initialise the clusters            ignored: not used")
+    for role in ROLES[1:]:
+        _list_others(console, role)
     console.print("\nMore about one: [cyan]clew methods NAME[/cyan]   use it: [cyan]clew cluster -m NAME[/cyan]")
+
+
+def _list_others(console: Console, role: Role) -> None:
+    """Name the methods of a role that `clew cluster` has no place for, if there are any."""
+    methods = sorted(by_method_name(role).items())
+    if not methods:
+        return
+    table = _table(role, "in Python only", "what it does")
+    for name, kind in methods:
+        table.add_row(name, kind.__name__, Text(sections(kind)[""].partition("\n")[0]))
+    console.print()
+    console.print(table)
 
 
 def _explain(name: str, kind: Any) -> None:
@@ -75,7 +116,7 @@ def _explain(name: str, kind: Any) -> None:
     console.print(Text.assemble((name, "bold cyan"), f", {kind.__name__} in Python"))
     _print_prose(console, text[""])
     told = parameters(text.get("Parameters", ""))
-    table = _table("flag", "default", "what it says")
+    table = _table("flag", "default", "meaning")
     for parameter, default in signature_of(kind).items():
         flag, shown = flag_of(parameter), str(default).lower()
         if isinstance(default, bool):
@@ -90,7 +131,7 @@ def _explain(name: str, kind: Any) -> None:
 
 
 def sections(kind: Any) -> dict[str, str]:
-    """Split a numpy-style docstring by its headings; what comes before the first is under the empty name."""
+    """Split a numpy-style docstring by its headings; the text before the first heading has the key ""."""
     parts = re.split(r"(?m)^(\w[\w ]*)\n-{3,}\n", inspect.getdoc(kind) or "")
     return {"": parts[0].strip()} | {
         heading: body.strip("\n") for heading, body in zip(parts[1::2], parts[2::2], strict=True)
@@ -98,7 +139,7 @@ def sections(kind: Any) -> dict[str, str]:
 
 
 def parameters(text: str) -> dict[str, str]:
-    """Give what a Parameters section says of each: its description, or its type where there is none."""
+    """Give the description of each parameter of a Parameters section, or its type if it has no description."""
     told: dict[str, str] = {}
     for entry in re.split(r"(?m)^(?=\S)", text):
         head, _, body = entry.partition("\n")
@@ -110,18 +151,21 @@ def parameters(text: str) -> dict[str, str]:
 
 
 def _print_prose(console: Console, text: str) -> None:
-    """Fold paragraphs to the width of the terminal; formulas stay as they are."""
+    """Print paragraphs wrapped to the width of the terminal, and formulas without wrapping."""
     for paragraph in re.split(r"\n\s*\n", text):
         if paragraph.startswith(".. math::"):
-            console.print(Padding(Text(inspect.cleandoc(paragraph.removeprefix(".. math::"))), (0, 4)))
+            console.print(Padding(Text(plain_formula(inspect.cleandoc(paragraph.removeprefix(".. math::")))), (0, 4)))
         else:
             console.print(Text(_without_marks(" ".join(paragraph.split()))))
         console.print()
 
 
 def _without_marks(text: str) -> str:
-    """Leave out the marks of reStructuredText."""
-    return re.sub(r"^\.\. (?=\[)|`+|(?<=\])_", "", text)
+    """Remove reStructuredText markup, and convert inline formulas to Unicode."""
+    pieces = re.split(r":math:`([^`]*)`", text)
+    pieces[1::2] = [plain_formula(formula) for formula in pieces[1::2]]
+    pieces[::2] = [re.sub(r"^\.\. (?=\[)|`+|(?<=\])_", "", prose) for prose in pieces[::2]]
+    return "".join(pieces)
 
 
 def _table(*headings: str) -> Table:

@@ -9,7 +9,7 @@ from typing import Any
 
 from clew.exceptions import ParameterError
 
-# Words of the shell for values that are not text.
+# Words on the command line that stand for Python values.
 _WORDS: Mapping[str, Any] = {"none": None, "true": True, "false": False}
 
 
@@ -27,13 +27,13 @@ def flag_of(name: str) -> str:
 def split_arguments(
     arguments: Sequence[str], method: str, defaults: Mapping[str, Any], own_flags: Iterable[str]
 ) -> tuple[list[str], dict[str, Any]]:
-    """Part what is left of a command line into plain words and parameters of the method.
+    """Split the remaining words of a command line into plain arguments and parameters of the method.
 
     Parameters
     ----------
     arguments : words in the order they were typed, without the flags of the command itself
     method : name of the method, for messages
-    defaults : its parameters with their defaults; one that is true or false takes no value
+    defaults : its parameters with their defaults; a parameter with a boolean default is a flag without a value
     own_flags : the flags of the command, for suggestions
     """
     flags = {flag_of(name): name for name in defaults}
@@ -62,7 +62,7 @@ def split_arguments(
 
 
 def parse_value(text: str) -> Any:
-    """Give the value a word stands for: a number, none, true, false, a list a,b,c, or itself."""
+    """Parse a word as a number, none, true, false or a list a,b,c; any other word stays text."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     if "," in text:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from clew.exceptions import MissingExtraError
 
-# Paul Tol's "muted" scheme: colours that stay apart for every kind of colour vision.
+# Paul Tol's "muted" palette, which is safe for colour-blind readers.
 COLOURS = (
     "#332288", "#CC6677", "#117733", "#DDCC77", "#88CCEE",
     "#882255", "#44AA99", "#999933", "#AA4499", "#777777",
@@ -24,7 +24,7 @@ FAINT = "#6b7280"
 
 @dataclass(frozen=True)
 class Panel:
-    """One clustering: clusters have the numbers of the classes they match; `misplaced` rows do not."""
+    """One clustering. Cluster numbers are those of the matching classes; `misplaced` marks rows of another class."""
 
     title: str
     note: str
@@ -38,7 +38,7 @@ def project(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     """Give the first two principal components and the share of the variance they show."""
     centred = X - X.mean(axis=0)
     left, values, right = np.linalg.svd(centred, full_matrices=False)
-    # The sign of a singular vector is arbitrary; fixed, the picture is the same everywhere.
+    # The sign of a singular vector is arbitrary. Fixing it makes the picture the same on every machine.
     signs = np.sign(right[np.arange(2), np.abs(right[:2]).argmax(axis=1)])
     return left[:, :2] * values[:2] * signs, float((values[:2] ** 2).sum() / (values**2).sum())
 

@@ -1,4 +1,4 @@
-"""A line on the terminal while something long is under way, fed by what the solvers log."""
+"""Show a progress line on the terminal, updated from the log records of the solvers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOGGER = logging.getLogger("clew")
 
 
 class _Rounds(logging.Handler):
-    """Shows the round that a log record tells of."""
+    """Log handler that shows the iteration ("round") of each record."""
 
     def __init__(self, status: Status, what: str) -> None:
         super().__init__(level=logging.DEBUG)
@@ -23,7 +23,7 @@ class _Rounds(logging.Handler):
         self._what = what
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Rewrite the line; records without a round are left out."""
+        """Update the progress line; ignore records without a round."""
         told = vars(record)
         if "round" not in told:
             return
@@ -37,7 +37,7 @@ class _Rounds(logging.Handler):
 
 @contextmanager
 def progress(what: str, *, quiet: bool = False) -> Iterator[None]:
-    """Show `what`, with the round reached, on stderr if that is a terminal."""
+    """Show `what` with the current round on stderr, if stderr is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield
         return

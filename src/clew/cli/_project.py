@@ -1,8 +1,7 @@
-"""Where a project is: a file beside the data, or a database; opened, or begun on first use."""
+"""Find, open or create the project of a command: a file next to the data, or a database."""
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,22 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clew._words import without_password
 from clew.cli import _exits
-from clew.cli._methods import method_name
+from clew.cli._methods import chosen_method
 from clew.cli._progress import progress
-from clew.exceptions import FileError, NoProjectError, ParameterError
+from clew.cli._reading import column_names, tell_columns
+from clew.exceptions import DataError, FileError, NoProjectError, ParameterError
 
 if TYPE_CHECKING:
     from clew import Session
 
 SUFFIX = ".clew"
-# Columns whose reading is told before the rest is only counted.
-_MOST_COLUMNS = 12
 
 
 @dataclass(frozen=True)
-class Request:
-    """What the command line says about a project; None where it says nothing."""
+class ProjectRequest:
+    """Flags of a command that opens or creates a project; None for a flag that was not given."""
 
     data: str
     project: str | None = None
@@ -44,12 +43,12 @@ class Request:
 
     @property
     def place(self) -> str:
-        """Where the project is."""
+        """Path or database address of the project."""
         return self.project or place_of(self.data)
 
     @property
     def project_name(self) -> str | None:
-        """The name of the project; in a database, where many share one place, that of the data unless given."""
+        """The name of the project. In a database, which can hold many projects, it defaults to the name of the data."""
         if self.name is None and "://" in self.place and not is_project(self.data):
             return Path(self.data).stem
         return self.name
@@ -60,21 +59,21 @@ class Request:
         return typed(self.place, self.project_name)
 
     def settings(self) -> dict[str, Any]:
-        """Give the settings that were named."""
-        columns = None if self.columns is None else [name.strip() for name in self.columns.split(",") if name.strip()]
-        method = None if self.method is None else method_name(self.method)
+        """Give the settings that were set by flags."""
+        columns = None if self.columns is None else column_names(self.columns)
+        method = None if self.method is None else chosen_method(self.method)
         names = ("id_column", "scale", "text", "n_clusters", "strategy", "metric", "overlap", "random_state")
         found = {"columns": columns, "method": method} | {name: getattr(self, name) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 
 
 def is_project(word: str) -> bool:
-    """Whether a word names a project rather than data: a file called .clew, or a database."""
+    """Tell whether a word names a project rather than data: a .clew file, or a database."""
     return "://" in word or Path(word).suffix == SUFFIX
 
 
 def place_of(word: str) -> str:
-    """Give the project that a word stands for: itself, or the file beside the data it names."""
+    """Give the project that a word names, directly or as the data file next to it."""
     if is_project(word):
         return word
     path = Path(word)
@@ -83,13 +82,13 @@ def place_of(word: str) -> str:
 
 @contextmanager
 def opened(word: str, name: str | None = None, data: str | None = None, *, tell: bool = True) -> Iterator[Session]:
-    """Open the project of a `PROJECT` argument, and say (unless told not to) if its data has changed."""
+    """Open the project of a `PROJECT` argument and, with `tell`, report whether its data has changed."""
     place = place_of(word)
     if "://" not in place and not Path(place).exists():
-        raise FileError(f"There is no project {place}. Begin one with clew ask DATA.")
+        raise FileError(f"There is no project {place}. Create one with clew ask DATA.")
     from clew import Session
 
-    with progress(f"opening {shown_place(place)}"):
+    with progress(f"opening {without_password(place)}"):
         session = Session.open(place, data, name=name)
     with session:
         if tell:
@@ -98,37 +97,40 @@ def opened(word: str, name: str | None = None, data: str | None = None, *, tell:
 
 
 @contextmanager
-def opened_or_begun(request: Request) -> Iterator[Session]:
-    """Open the project of some data, or begin one; settings that were named are then in force."""
+def opened_or_begun(request: ProjectRequest) -> Iterator[Session]:
+    """Open the project of a data file or create one, and apply the settings given by flags."""
     with _found(request) or _begun(request) as session:
         yield session
 
 
-def _found(request: Request) -> Session | None:
-    """The project if it is there, with the settings that were named."""
+def _found(request: ProjectRequest) -> Session | None:
+    """Give the project, if it exists, with the settings given by flags."""
     from clew import Session
 
     place = request.place
     data = None if is_project(request.data) else request.data
     try:
-        with progress(f"opening {shown_place(place)}"):
+        with progress(f"opening {without_password(place)}"):
             session = Session.open(place, data, name=request.project_name)
     except NoProjectError:
-        return None  # not begun yet, or cut short when it was
+        return None  # not created yet, or its creation was interrupted
     try:
-        tell_changes(session, request.typed)
+        if session.problem is None:
+            tell_changes(session, request.typed)
         _change_settings(session, request)
+        if session.problem is not None:
+            raise DataError(f"{session.problem} {_way_out(request.typed)}")
     except BaseException:
         session.close()
         raise
     return session
 
 
-def _begun(request: Request) -> Session:
+def _begun(request: ProjectRequest) -> Session:
     from clew import Session
 
     if is_project(request.data):
-        raise FileError(f"There is no project {request.data}. Begin one with its data: clew ask DATA.")
+        raise FileError(f"There is no project {request.data}. Create it from its data: clew ask DATA.")
     with progress(f"reading {Path(request.data).name}"):
         session = Session.create(
             request.place,
@@ -137,27 +139,31 @@ def _begun(request: Request) -> Session:
             constraints=request.constraints,
             **request.settings(),
         )
-    _exits.say("columns", f"read as\n{_first_lines(session.describe())}", "bold")
+    tell_columns(session.describe())
     return session
 
 
-def _first_lines(table: str) -> str:
-    heading, *lines = table.splitlines()
-    more = len(lines) - _MOST_COLUMNS
-    return "\n".join([heading, *lines[:_MOST_COLUMNS], *([f"and {more} more columns"] if more > 0 else [])])
-
-
 def tell_changes(session: Session, project: str) -> None:
-    """Say on stderr what differs between the data and what the project knows of it."""
+    """Report on stderr how the data file differs from the project's rows, or why there are no clusters."""
+    if session.problem is not None:
+        _exits.say("note", f"{session.problem} {_way_out(project)}", "yellow")
+        return
     changes = session.changes
     if not changes:
         return
-    advice = f" To take in the new rows: clew add {project}." if changes.added else ""
+    advice = f" To add the new rows: clew add {project}." if changes.added else ""
     _exits.say("note", f"{changes}{advice}", "yellow")
 
 
-def _change_settings(session: Session, request: Request) -> None:
-    """Named settings that differ: those that can change do, others are refused."""
+def _way_out(project: str) -> str:
+    return (
+        f"Every answer is saved: clew export {project} answers writes them, "
+        f"clew correct {project} undo undoes the last change."
+    )
+
+
+def _change_settings(session: Session, request: ProjectRequest) -> None:
+    """Apply the settings given by flags; refuse a setting that cannot change in an existing project."""
     now = session.settings
     changed = {}
     for name, value in request.settings().items():
@@ -166,17 +172,19 @@ def _change_settings(session: Session, request: Request) -> None:
             before = before["name"]
         if value == before:
             continue
-        if name == "id_column":  # answers are about rows by their ids
+        if name == "id_column":  # answers refer to rows by their ids
             raise ParameterError(
                 f"--id {value}: this project began with {_said(before)}, which cannot change. "
-                "Leave it out, or begin another project with --project FILE."
+                "Leave it out, or create another project with --project FILE."
             )
         changed[name] = value
     if changed:
         session.set(**changed)
         _exits.say("changed", ", ".join(f"{name} is now {_said(value)}" for name, value in changed.items()), "bold")
     if request.constraints is not None:
-        sentence = "--constraints is read when a project begins. To take in more answers: clew import PROJECT FILE."
+        sentence = (
+            "--constraints is read only when a project is created. To add answers later: clew import PROJECT FILE."
+        )
         _exits.say("note", sentence, "yellow")
 
 
@@ -186,12 +194,7 @@ def _said(value: Any) -> str:
     return ",".join(value) if isinstance(value, list) else str(value)
 
 
-def shown_place(place: str) -> str:
-    """Give a place without the password of a database."""
-    return re.sub(r"(?<=://)([^/@:]*):.*@", r"\1@", place)
-
-
 def typed(word: str, name: str | None) -> str:
-    """Give a project as it is typed in another command."""
+    """Give a project as it would be typed in another command."""
     named = "" if name is None else f" --name {shlex.quote(name)}"
-    return f"{shlex.quote(shown_place(word))}{named}"
+    return f"{shlex.quote(without_password(word))}{named}"

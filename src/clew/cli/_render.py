@@ -23,7 +23,7 @@ BAR_WIDTH = 28
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON object; what is not a finite number becomes null."""
+    """Print one JSON object; NaN and infinity become null."""
     typer.echo(json.dumps(_plain(value), ensure_ascii=False, allow_nan=False))
 
 
@@ -42,17 +42,17 @@ def _plain(value: Any) -> Any:
 
 
 def number(value: float) -> str:
-    """Give a number with as many digits as a reader needs."""
+    """Format a number with six significant digits."""
     return f"{value:.6g}"
 
 
 def seconds(value: float) -> str:
-    """Give a duration."""
+    """Format a duration in seconds."""
     return f"{value:.2f} s" if value < 100 else f"{value:.0f} s"
 
 
 def sizes_table(names: Sequence[str], sizes: Sequence[int]) -> Table:
-    """Give the clusters with their sizes as bars, the largest when there are many."""
+    """Give a table of cluster sizes with bars; of many clusters, only the largest are listed."""
     order = list(range(len(sizes)))
     if len(sizes) > MOST_CLUSTERS:
         order = sorted(order, key=lambda cluster: -sizes[cluster])[:MOST_CLUSTERS]
@@ -81,7 +81,7 @@ def pair_names(pairs: Sequence[Sequence[Any]]) -> str:
 
 
 def facts(rows: Sequence[tuple[str, str | Text]]) -> Table:
-    """Give a list of named facts, one per line."""
+    """Give a table of names and values, one per line."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -91,5 +91,5 @@ def facts(rows: Sequence[tuple[str, str | Text]]) -> Table:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Give the console that results (or, on stderr, messages) go to."""
+    """Give the console for results, or for messages if `stderr`."""
     return Console(stderr=stderr, highlight=False)

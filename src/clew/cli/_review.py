@@ -1,4 +1,4 @@
-"""`clew review`: what contradicts what, and which answers deserve a second look."""
+"""`clew review`: list contradictions and suspicious answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clew.cli._words import conflict_heading
 
 
 def run(project: str, most: int, name: str | None, data: str | None, as_json: bool, *, quick: bool) -> None:
-    """List the conflicts, then the suspicious answers, the worst first."""
+    """Print the conflicts, then the suspicious answers, most suspicious first."""
     with opened(project, name, data) as session, progress(f"reviewing {session.name}"):
         session.labels()
         conflicts, items = session.conflicts(), session.review(quick=quick)
@@ -33,7 +33,11 @@ def run(project: str, most: int, name: str | None, data: str | None, as_json: bo
         console.print(Text(f"{conflict.id}  {conflict_heading(conflict)}", "bold red"))
         console.print(chain_table(conflict, numbered=False))
         console.print(
-            Text(f"clew correct {project} resolve {conflict.id} change ANSWER | soft | unsure", "dim"), soft_wrap=True
+            Text(
+                f"clew correct {project} resolve {conflict.id} change ANSWER | withdraw CORRECTION | soft | unsure",
+                "dim",
+            ),
+            soft_wrap=True,
         )
         console.print()
     if len(conflicts) > most:
@@ -41,8 +45,8 @@ def run(project: str, most: int, name: str | None, data: str | None, as_json: bo
     if items:
         console.print(_table(items[:most]))
         for sentence in (
-            f"To change one: clew correct {project} answer NUMBER same | different | unsure",
-            f"To keep one:   clew correct {project} keep NUMBER",
+            f"To change one:  clew correct {project} answer NUMBER same | different | unsure",
+            f"To confirm one: clew correct {project} keep NUMBER",
         ):
             console.print(Text(sentence, "dim"), soft_wrap=True)
     if len(items) > most:

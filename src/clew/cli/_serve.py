@@ -1,4 +1,4 @@
-"""`clew serve`: a project over HTTP, on this machine unless told otherwise."""
+"""`clew serve`: serve a project over HTTP, by default only to this machine."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from clew.cli import _exits, _project
 
 @dataclass(frozen=True)
 class Door:
-    """Where and for whom the project is served."""
+    """Address, token and access rules of the server."""
 
     host: str
     port: int | None
     token: str | None
+    new_token: bool
     hosts: list[str]
     allow_remote: bool
     browser: bool
 
 
-def run(request: _project.Request, door: Door) -> None:
-    """Open or begin the project and serve it until it is stopped."""
+def run(request: _project.ProjectRequest, door: Door) -> None:
+    """Open or create the project and serve it until Ctrl-C."""
     from clew.web import serve
 
     with _project.opened_or_begun(request) as session:
         serve(session, **vars(door), announce=_announce)
-    _exits.say("stopped", "every answer is kept; the same command goes on", "bold")
+    _exits.say("stopped", "every answer is saved; the same command continues", "bold")
 
 
 def _announce(address: str) -> None:
-    typer.echo(f"clew is at {address}\nCtrl-C stops it; every answer is kept.")
+    typer.echo(f"clew is at {address}\nCtrl-C stops it. Every answer is saved.")

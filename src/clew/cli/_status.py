@@ -1,4 +1,4 @@
-"""`clew status`: where a project stands."""
+"""`clew status`: show the progress of a project."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from clew._words import without_password
 from clew.cli import _render
 from clew.cli._cards import shown, summary
-from clew.cli._project import opened, place_of, shown_place, typed
+from clew.cli._project import opened, place_of, typed
 
 if TYPE_CHECKING:
     from clew import Session
 
-# Clusters that are listed before the rest is only counted.
+# Largest number of clusters that are listed; the rest is only counted.
 MOST_CLUSTERS = 30
 
 
 def run(project: str, name: str | None, data: str | None, as_json: bool) -> None:
-    """Tell the answers, the clusters, what waits, and whether it is time to stop."""
+    """Print the answers, the clusters, open questions and conflicts, and whether to stop asking."""
     with opened(project, name, data) as session:
-        told = status(session, shown_place(place_of(project)))
+        told = status(session, without_password(place_of(project)))
     if as_json:
         _render.print_json(told)
     else:
@@ -31,7 +32,7 @@ def run(project: str, name: str | None, data: str | None, as_json: bool) -> None
 
 
 def status(session: Session, place: str) -> dict[str, Any]:
-    """Collect what `--json` prints and the terminal shows; nothing is fitted or written."""
+    """Collect the values that `--json` prints and the terminal shows, without fitting or writing."""
     answers = session.answers()
     agreement = session.agreement()
     return {
@@ -60,8 +61,8 @@ def _tell(told: dict[str, Any], project: str) -> None:
     lines: list[tuple[str, str | Text]] = [
         ("rows", f"{now['n_rows']:,}"),
         ("answers", _answers(told["answers"], now)),
-        ("groups", f"{now['groups']:,} known to differ"),
-        ("asked by", f"{now['strategy']}{_given(settings)}"),
+        ("clusters", _counts(told["clusters"], settings["n_clusters"], now["groups"])),
+        ("asked by", now["strategy"]),
     ]
     if now["seconds"] is not None:
         lines.append(("time", f"{now['seconds']:.1f} s for an answer (median)"))
@@ -87,12 +88,14 @@ def _tell_clusters(told: dict[str, Any], project: str) -> None:
         return
     console.print(_clusters_table(clusters))
     if told["progress"]["stale"]:
-        sentence = f"Something was said since these clusters were made: clew export {project} makes them anew."
+        sentence = (
+            f"There are new answers or corrections since the last fit: clew export {project} refits the clusters."
+        )
         console.print(Text(sentence, "dim"), soft_wrap=True)
 
 
 def _clusters_table(clusters: list[dict[str, Any]]) -> Table:
-    """Give the clusters by id with their sizes and most typical rows; the largest when there are many."""
+    """Give a table of clusters with sizes and most typical rows; of many clusters, only the largest are listed."""
     largest = sorted(clusters, key=lambda cluster: -cluster["size"])[:MOST_CLUSTERS]
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim", expand=True)
     names = [_render.cluster_name(cluster["id"], cluster["name"]) for cluster in largest]
@@ -113,9 +116,13 @@ def _answers(answers: dict[str, int], now: dict[str, Any]) -> str:
     return f"{now['answered']:,}: {', '.join(parts)}; {now['implied']:,} more implied"
 
 
-def _given(settings: dict[str, Any]) -> str:
-    k = settings["n_clusters"]
-    return "" if k is None else f", for {_render.counted(k, 'cluster')}"
+def _counts(clusters: list[dict[str, Any]], n_asked: int | None, n_known: int) -> str:
+    """How many clusters there are, how many were asked for, and how many the answers tell apart."""
+    parts = [f"{len(clusters):,} now"] if clusters else []
+    parts.append("number not set" if n_asked is None else f"{n_asked:,} asked for")
+    if n_known > 1:
+        parts.append(f"at least {n_known:,} by the answers")
+    return ", ".join(parts)
 
 
 def _people(told: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What happened, in words."""
+"""Describe events, answers and conflicts in words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def event_words(event: Event) -> str:
-    """Say what an event of the log was."""
+    """Describe an event of the log."""
     told = event.payload
     if event.kind == "answer":
         return f"answer {event.seq}, {answer_words(told)}"
@@ -24,15 +24,17 @@ def event_words(event: Event) -> str:
         return f"the name {shown(told['name'])!r} of cluster {told['cluster']}"
     if event.kind == "setting":
         return "the setting " + ", ".join(f"{name}={value}" for name, value in told["settings"].items())
+    if event.kind == "rows_added":
+        return f"the addition of {_render.counted(len(told['ids']), 'row')}"
     if event.kind == "revise":
         return f"the change of answer {told['changes'][0]['answer_id']}"
     if event.kind == "confirm":
-        return f"that answer {told['changes'][0]['answer_id']} was kept"
-    return f"how conflict {told['conflict']} was resolved"
+        return f"the confirmation of answer {told['changes'][0]['answer_id']}"
+    return f"the resolution of conflict {told['conflict']}"
 
 
 def answer_words(said: Any) -> str:
-    """Say what an answer says, from the payload of its event."""
+    """Describe an answer, given the payload of its event."""
     left, right, answer = shown(said["left"]), said.get("right"), said["answer"]
     if said.get("kind") == "which":
         among = ", ".join(map(shown, said["candidates"]))
@@ -43,13 +45,13 @@ def answer_words(said: Any) -> str:
 
 
 def link_words(link: Link) -> str:
-    """Say one step of a conflict."""
+    """Describe one step of a conflict."""
     return f"{shown(link.left)} and {shown(link.right)} are {'the same' if link.answer == 'same' else link.answer}"
 
 
 def conflict_heading(conflict: Conflict) -> str:
-    """Say which kind of conflict it is."""
+    """Give the heading of a conflict, by its kind."""
     if conflict.kind == "disagreement":
         return f"People disagree about {shown(conflict.chain[0])} and {shown(conflict.chain[1])}:"
     what = {"answer": f"Answer {conflict.id}", "correction": f"Correction {conflict.id}"}[conflict.kind]
-    return f"{what} contradicts what is known:"
+    return f"{what} contradicts earlier answers or corrections:"

@@ -1,4 +1,4 @@
-"""The answer log: ask, answer, correct, and lose nothing.
+"""Sessions: ask, answer and correct clusters, with every event stored in a durable log.
 
 Needs the extra ``app``.
 """
@@ -9,11 +9,12 @@ from clew.session._events import Event
 from clew.session._ledger import Record
 from clew.session._results import Cluster, Conflict, Corrected, Link, Progress, Question, ReviewItem, Told
 from clew.session._session import Session
-from clew.session._settings import SCALES, TEXTS
+from clew.session._settings import METRICS, SCALES, TEXTS
 from clew.session._strategies import default_strategy, strategies
 from clew.session._table import Changes
 
 __all__ = [
+    "METRICS",
     "SCALES",
     "TEXTS",
     "Agreement",

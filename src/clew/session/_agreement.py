@@ -1,4 +1,4 @@
-"""Who agrees with whom: pairs that were answered more than once, per person, and Cohen's kappa."""
+"""Inter-annotator agreement: pairs with several answers, agreement per annotator, and Cohen's kappa."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clew.session._ledger import Record
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """A pair that was answered more than once."""
+    """Answers to a pair that was answered more than once."""
 
     left: Any
     right: Any
@@ -23,7 +23,7 @@ class PairAgreement:
 
 @dataclass(frozen=True)
 class PersonAgreement:
-    """How often a person agrees with the others."""
+    """How often an annotator agrees with the others."""
 
     annotator: str
     answered: int
@@ -33,15 +33,15 @@ class PersonAgreement:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Agreement between people; see `Session.agreement`.
+    """Agreement between annotators; see `Session.agreement`.
 
     Attributes
     ----------
     pairs : list of PairAgreement
     people : list of PersonAgreement
     kappa : dict
-        Cohen's kappa of two people over the pairs both answered, for each two who share some; None where it is not
-        defined, because both gave one and the same answer throughout.
+        Cohen's kappa of each two annotators over the pairs that both answered. Two annotators without common pairs are
+        left out. None if kappa is undefined, because both always gave the same answer.
     """
 
     pairs: list[PairAgreement]
@@ -50,7 +50,7 @@ class Agreement:
 
 
 def agreement(slots: Iterable[list[Record]]) -> Agreement:
-    """Agreement over the answers in effect, by pair."""
+    """Compute agreement from the answers in effect, grouped by pair."""
     pairs, shared, agreed, answered = [], Counter[str](), Counter[str](), Counter[str]()
     both: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for records in slots:
@@ -71,7 +71,7 @@ def agreement(slots: Iterable[list[Record]]) -> Agreement:
 
 
 def cohens_kappa(given: list[tuple[str, str]]) -> float | None:
-    """Agreement beyond chance of two people; None where chance alone gives full agreement.
+    """Cohen's kappa, the agreement of two annotators beyond chance. None if agreement by chance is already 1.
 
     Examples
     --------

@@ -1,80 +1,69 @@
-"""Asking and answering, and changing one's mind."""
+"""Ask questions, record answers, revise them and resolve conflicts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from clew.active import SAME, Answer, Pair, Which
+from clew.active import SAME, Answer, Pair
 from clew.constraints import key_of
 from clew.exceptions import AnsweredError, NotFoundError, ParameterError
-from clew.session import _conflicts, _leases
-from clew.session._core import Core
 from clew.session._events import UNDOABLE, Event
+from clew.session._leases import question_of
 from clew.session._ledger import Record
+from clew.session._project import ProjectLog
 from clew.session._results import Conflict, Question, Told
 from clew.session._settings import check_confidence, check_name, check_seconds, check_text, check_word
+from clew.session._state import SessionState
 from clew.session._store import Lease, Transaction
-from clew.session._strategies import ONE_SIDED, next_strategy
+from clew.session._strategies import ONE_SIDED, next_strategy, strategy_in
 
-# Confidence of answers that a resolved conflict keeps as preferences.
+# Confidence of answers that become soft constraints when a conflict is resolved with "soft".
 _PREFERENCE = 0.5
 
 
-class Asking(Core):
-    """The part of a session that asks and takes answers."""
+class Asking:
+    """The part of a session that asks questions and records answers. `Session` documents its methods."""
+
+    def __init__(self, project: ProjectLog) -> None:
+        self._project = project
+
+    @property
+    def _state(self) -> SessionState:
+        return self._project.state
 
     def ask(self, annotator: str = "me", *, n: int | None = None) -> Any:
-        """The next question for a person, or None when nothing is left; with `n`, a list of up to n.
-
-        Each call gives new questions. One belongs to the person for `lease_seconds`; without an answer it then goes to
-        the next who asks. It is recorded before it is returned.
-        """
+        """Return the next question for an annotator, or None if none is left. With `n`: a list of up to n questions."""
         if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
             raise ParameterError(f"n={n!r} in ask: expected an integer >= 1.")
         check_name(annotator)
         found: list[Question] = []
-        drawn: list[Pair | Which] = []
-        with self._reading():
-            before: list[Lease] | None = None
-            try:
-                with self._writing() as transaction:
-                    before = list(self._state.leases.values())
-                    while len(found) < (n or 1):
-                        lease = self._next_lease(transaction, annotator, drawn)
-                        if lease is None:
-                            break
-                        self._state.leases[lease.id] = lease
-                        found.append(_leases.question_of(lease))
-            except BaseException:
-                if before is not None:  # nobody was asked after all
-                    for question in drawn:
-                        self._state.driver.release(question)
-                    self._state.take_leases(before)
-                raise
+        with self._project.writing() as transaction:
+            while len(found) < (n or 1):
+                lease = self._next_lease(transaction, annotator)
+                if lease is None:
+                    break
+                self._project.mark_ahead()
+                self._state.leases.change([lease])
+                found.append(question_of(lease))
         if n is None:
             return found[0] if found else None
         return found
 
-    def _next_lease(self, transaction: Transaction, annotator: str, drawn: list[Pair | Which]) -> Lease | None:
-        state, now = self._state, self._clock()
-        expires = now + state.settings["lease_seconds"]
-        again, useless = _leases.expired(state, annotator, now)
+    def _next_lease(self, transaction: Transaction, annotator: str) -> Lease | None:
+        leases, now = self._state.leases, self._project.clock()
+        expires = now + self._state.ledger.settings["lease_seconds"]
+        again, useless = leases.expired(annotator, now)
         for lease in useless:
+            self._project.mark_ahead()
             transaction.change_lease(lease, is_open=False)
-            state.drop_lease(lease)
+            leases.drop(lease)
         if again is not None:
             return transaction.change_lease(again, annotator=annotator, expires=expires)
-        payload = _leases.second_opinion(state, annotator)
+        payload = leases.next_payload(annotator)
         if payload is None:
-            question = _leases.check_question(state)
-            if question is not None:
-                state.driver.hold(question)
-            else:
-                question = state.driver.ask()
-            if question is None:
-                return None
-            drawn.append(question)
-            payload = _leases.payload_of(question, state.rows)
+            return None
+        self._project.mark_ahead()  # the driver may have a pending question that is not yet committed
         return transaction.add_lease(payload, annotator, expires)
 
     # -- answering -------------------------------------------------------------------------------------------------
@@ -89,37 +78,20 @@ class Asking(Core):
         confidence: float = 1.0,
         comment: str | None = None,
         flag: bool = False,
+        about: Sequence[Any] | None = None,
     ) -> Told:
-        """Record the answer to a question; it is safe when the call returns.
-
-        Telling the same answer again changes nothing and returns the same; another answer to an answered question is
-        refused, see `revise`. An answer that contradicts others is recorded and kept out of use: see `Told.conflict`.
-
-        Parameters
-        ----------
-        question : Question or int
-            What `ask` gave, or its id.
-        answer : str
-            same, different, unsure, or any word `Constraints` reads; for a "which" question a row id, "none" or
-            "unsure".
-        annotator : str, optional
-            Who answers; whom the question was given to unless given.
-        seconds : float, optional
-            How long it took.
-        confidence : float, default=1.0
-            In (0, 1].
-        comment : str, optional
-        flag : bool, default=False
-            Marks the answer for review.
-        """
+        """Record the answer to a question. The answer is committed when the call returns."""
         given = {
             "confidence": check_confidence(confidence), "seconds": check_seconds(seconds),
             "comment": check_text("comment", comment), "flag": bool(flag),
         }  # fmt: skip
         number = question.id if isinstance(question, Question) else question
+        if about is None and isinstance(question, Question):
+            about = question.left, question.right
         turn = None
-        with self._writing() as transaction:
+        with self._project.writing() as transaction:
             lease = self._lease(transaction, number)
+            _check_rows(lease, about)
             said = _read_answer(lease.payload, answer)
             if lease.answered is not None:
                 return self._told_before(lease, said)
@@ -128,19 +100,19 @@ class Asking(Core):
                 **said, **given, "question": lease.id, "check": lease.payload["check"],
                 "expected": self._expected(lease), "implied": self._following(lease, said),
             }  # fmt: skip
-            events = self._append(transaction, "answer", who, payload)
-            transaction.change_lease(lease, answered=events[0].seq, is_open=False)
+            answer_id = self._project.append(transaction, "answer", who, payload).seq
+            transaction.change_lease(lease, answered=answer_id, is_open=False)
             turn = self._turn(said["answer"])
             if turn is not None:
-                self._append(transaction, "setting", "", turn)
-        return self._told(events[0].seq, None if turn is None else turn["reason"])
+                self._project.append(transaction, "setting", "", turn)
+        return self._told(answer_id, None if turn is None else turn["reason"])
 
     def _lease(self, transaction: Transaction, number: Any) -> Lease:
-        lease = self._state.leases.get(number) if isinstance(number, int) else None
+        lease = self._state.leases.get(number)
         if lease is None and isinstance(number, int) and 0 < number <= transaction.last_question:
             lease = transaction.lease(number)
         if lease is None:
-            raise NotFoundError(f"There is no question {number!r}. Answer what ask() returned.")
+            raise NotFoundError(f"There is no question {number!r}. Answer a question that ask() returned.")
         return lease
 
     def _told_before(self, lease: Lease, said: dict[str, Any]) -> Told:
@@ -154,67 +126,72 @@ class Asking(Core):
         return self._told(before.id)
 
     def _told(self, seq: int, note: str | None = None) -> Told:
-        with self._reading():
+        with self._project.reading():
             event = self._state.ledger.event(seq)
-            conflict = _conflicts.conflict_of(self._state, seq) if seq in self._state.conflicting else None
+            conflict = self._state.conflicts.of(seq) if seq in self._state.known.conflicting else None
             return Told(seq, event.payload["implied"], conflict, note)
 
     def _expected(self, lease: Lease) -> str | None:
-        """What the clusters foresee."""
+        """The answer that the current clusters predict."""
         if lease.payload["kind"] == "which":
             return None
-        one, two = self._state.labels[list(self._state.slot_of(lease.payload["left"], lease.payload["right"]))]
+        rows = self._state.rows.ordinals((lease.payload["left"], lease.payload["right"]))
+        one, two = self._state.labelling.labels[rows]
         return None if min(one, two) < 0 else "same" if one == two else "different"
 
     def _following(self, lease: Lease, said: dict[str, Any]) -> int:
-        """How many more pairs an answer decides."""
-        question = self._state.driver_question(lease)
+        """Number of further pairs that an answer decides."""
+        question = self._state.leases.question(lease)
         if not isinstance(question, Pair) or said["answer"] == "unsure":
             return 0
         answer = Answer(said["answer"])
-        return max(self._state.driver.view.knowledge.n_decided_by(*question.key, answer) - 1, 0)
+        return max(self._state.known.driver.view.knowledge.n_decided_by(*question.key, answer) - 1, 0)
 
     def _turn(self, answer: str) -> dict[str, Any] | None:
-        """Another strategy after too many "different" in a row, and back after a while; unless one was chosen."""
-        state = self._state
-        chosen = state.settings["strategy"]
+        """Switch strategy after too many "different" in a row, and later back, unless the user chose a strategy."""
+        ledger = self._state.ledger
+        chosen, now = ledger.settings["strategy"], strategy_in(ledger.settings)["name"]
         if not (chosen is None or chosen.get("automatic")):
             return None
-        since = state.ledger.answers_since_setting(ONE_SIDED - 1)
+        since = ledger.answers_since_setting(ONE_SIDED - 1)
         if len(since) + 1 < ONE_SIDED:
             return None
         if all(one == "different" for one in (*since, answer)):
-            name = next_strategy(state.strategy)
-            reason = f'{ONE_SIDED} answers in a row were "different": {name} asks now instead of {state.strategy}.'
+            name = next_strategy(now)
+            reason = f'{ONE_SIDED} answers in a row were "different": {name} asks now instead of {now}.'
             return {"settings": {"strategy": {"name": name, "parameters": {}, "automatic": True}}, "reason": reason}
         if chosen is not None:
             return {"settings": {"strategy": None}, "reason": "Answers are mixed again: the usual strategy asks now."}
         return None
 
-    # -- changing one's mind ---------------------------------------------------------------------------------------
+    # -- undoing and revising --------------------------------------------------------------------------------------
 
     def undo(self, annotator: str | None = None) -> Event | None:
-        """Take back the last thing said, by anybody or by one person; gives the event undone, None if there is none.
-
-        The question of an answer that is taken back is open again and with the same person. Undoing again goes further
-        back.
-        """
-        with self._writing() as transaction:
+        """Undo the last event of any annotator, or of one annotator. Returns the undone event, or None."""
+        with self._project.writing(mends=True) as transaction:
             target = self._last_undoable(None if annotator is None else check_name(annotator))
             if target is None:
                 return None
-            self._append(transaction, "undo", annotator or target.annotator, {"undoes": target.seq})
+            who, payload = annotator or target.annotator, {"undoes": target.seq}
+            self._project.append(transaction, "undo", who, payload | self._moves("undo", payload))
             question = target.payload.get("question") if target.kind == "answer" else None
             lease = None if question is None else transaction.lease(question)
             if lease is not None:
-                expires = self._clock() + self._state.settings["lease_seconds"]
+                expires = self._project.clock() + self._state.ledger.settings["lease_seconds"]
                 transaction.change_lease(lease, answered=None, is_open=True, expires=expires)
         return target
+
+    def _moves(self, kind: str, payload: dict[str, Any]) -> dict[str, Any]:
+        """The rows that move when corrections are taken back, as a part of the event's payload."""
+        if self._state.problem is not None:
+            return {}
+        moves = self._state.effects.of_taking_back(Event(0, kind, "", "", payload))
+        return {} if moves is None else {"moves": moves}
 
     def _last_undoable(self, annotator: str | None) -> Event | None:
         ledger = self._state.ledger
         for event in reversed(ledger.events):
-            said = event.kind in UNDOABLE and event.annotator  # the session itself has no name
+            said = event.kind in UNDOABLE and event.annotator  # events by the session itself have no annotator
             if not said or event.seq in ledger.undone or event.payload.get("batch") is not None:
                 continue
             if annotator is None or event.annotator == annotator:
@@ -230,33 +207,21 @@ class Asking(Core):
         confidence: float | None = None,
         comment: str | None = None,
     ) -> Told:
-        """Change an earlier answer; the log keeps both.
-
-        Parameters
-        ----------
-        answer_id : int
-            `Told.id`, or `Record.id` of `answers()`.
-        answer : str
-            As `tell` takes it.
-        annotator : str
-        confidence : float, optional
-            That of the earlier answer unless given.
-        comment : str, optional
-        """
+        """Change an earlier answer. The log keeps both versions."""
         check_name(annotator)
         change: dict[str, Any] = {} if confidence is None else {"confidence": check_confidence(confidence)}
         change |= {} if comment is None else {"comment": check_text("comment", comment)}
-        with self._writing() as transaction:
+        with self._project.writing() as transaction:
             change = self._change(answer_id, answer) | change
-            self._append(transaction, "revise", annotator, {"changes": [change]})
+            self._project.append(transaction, "revise", annotator, {"changes": [change]})
         return self._told(answer_id)
 
     def confirm(self, answer_id: int, *, annotator: str = "me") -> Record:
-        """Keep an answer after a second look; `review` then leaves it alone unless it is part of a contradiction."""
+        """Confirm an answer after a second look. `review` then lists it only if it is part of a conflict."""
         check_name(annotator)
-        with self._writing() as transaction:
+        with self._project.writing() as transaction:
             self._record(answer_id)
-            self._append(transaction, "confirm", annotator, {"changes": [{"answer_id": answer_id}]})
+            self._project.append(transaction, "confirm", annotator, {"changes": [{"answer_id": answer_id}]})
         return self._record(answer_id)
 
     def _record(self, answer_id: Any) -> Record:
@@ -273,9 +238,9 @@ class Asking(Core):
     # -- conflicts -------------------------------------------------------------------------------------------------
 
     def conflicts(self) -> list[Conflict]:
-        """What contradicts what, and disagreements; each waits, out of use, to be resolved."""
-        with self._reading():
-            return _conflicts.conflicts(self._state)
+        """All contradictions and disagreements that are not resolved yet. Their answers are not used meanwhile."""
+        with self._project.reading():
+            return self._state.conflicts.all()
 
     def resolve(
         self,
@@ -284,36 +249,31 @@ class Asking(Core):
         *,
         answer_id: int | None = None,
         answer: Any = None,
+        correction: int | None = None,
         annotator: str = "me",
     ) -> list[Conflict]:
-        """Settle a conflict; gives those that are left.
-
-        Parameters
-        ----------
-        conflict : Conflict or int
-            One of `conflicts()`, or its id.
-        how : {"change", "soft", "unsure"}
-            Change one answer (`answer_id`, by default the one that waits; the new `answer` is the opposite unless
-            given); keep all its answers as preferences, which the clusters follow where that is cheap; or take what
-            waits for "unsure". A correction that waits then holds after "soft", and is withdrawn by "unsure".
-        answer_id : int, optional
-        answer : str, optional
-        annotator : str
-        """
-        check_word("how", how, ("change", "soft", "unsure"))
+        """Resolve a conflict. Returns the remaining conflicts."""
+        check_word("how", how, ("change", "withdraw", "soft", "unsure", "repair"))
         check_name(annotator)
-        with self._writing() as transaction:
+        with self._project.writing() as transaction:
             seq = conflict.id if isinstance(conflict, Conflict) else conflict
-            found = next((one for one in _conflicts.conflicts(self._state) if one.id == seq), None)
-            if found is None:
+            if seq not in self._state.conflicts.ids():
                 raise NotFoundError(f"There is no conflict {seq!r}. conflicts() lists them.")
-            changes = self._resolving(found, how, answer_id, answer)
+            found = self._state.conflicts.of(seq)
+            if how == "withdraw":
+                changes = [{"answer_id": _withdrawn(found, correction), "answer": "unsure"}]
+            else:
+                changes = self._resolving(found, how, answer_id, answer)
             payload = {"conflict": seq, "how": how, "changes": changes}
-            self._append(transaction, "resolve", annotator, payload)
+            self._project.append(transaction, "resolve", annotator, payload | self._moves("resolve", payload))
         return self.conflicts()
 
     def _resolving(self, found: Conflict, how: str, answer_id: int | None, answer: Any) -> list[dict[str, Any]]:
         records = self._state.ledger.records
+        if how == "repair":
+            if not found.cheapest:
+                raise ParameterError(f"No repair of conflict {found.id} is cheaper than the others. Choose an answer.")
+            return [self._giving_way(event) for event in found.cheapest]
         if how == "change":
             target = found.id if answer_id is None else answer_id
             if target not in records or target not in (*found.answers, found.id):
@@ -328,12 +288,43 @@ class Asking(Core):
         if how == "unsure":
             return [{"answer_id": found.id, "answer": "unsure"}]
         if not found.answers:
-            raise ParameterError(f"No answer is part of conflict {found.id} that could give way. Say how='unsure'.")
+            raise ParameterError(f"Conflict {found.id} has no answer that could be changed. Use how='unsure'.")
         return [{"answer_id": one, "aside": True, "confidence": _PREFERENCE} for one in found.answers]
+
+    def _giving_way(self, event: int) -> dict[str, Any]:
+        """The change of one event of a repair: the opposite answer; "unsure" for a correction or a choice of rows."""
+        record = self._state.ledger.records.get(event)
+        if record is None:
+            return {"answer_id": event, "answer": "unsure"}
+        if record.kind == "which":
+            return self._change(event, "unsure")
+        return self._change(event, "different" if record.answer == "same" else "same")
+
+
+def _withdrawn(found: Conflict, correction: int | None) -> int:
+    """The correction of a conflict to take back: the given one, or the only one."""
+    known = ", ".join(map(str, found.corrections)) or "none"
+    if correction is None and len(found.corrections) != 1:
+        raise ParameterError(f"Say which correction of conflict {found.id} to take back. Its corrections: {known}.")
+    chosen = found.corrections[0] if correction is None else correction
+    if chosen not in found.corrections:
+        raise ParameterError(f"Correction {chosen!r} is not part of conflict {found.id}. Its corrections: {known}.")
+    return chosen
+
+
+def _check_rows(lease: Lease, about: Sequence[Any] | None) -> None:
+    """Raise if an answer was given about other rows than those of its question."""
+    asked = lease.payload["left"], lease.payload["right"]
+    if about is not None and [key_of(row) for row in about] != [key_of(row) for row in asked]:
+        shown, known = (" and ".join(str(row) for row in rows if row is not None) for rows in (about, asked))
+        raise NotFoundError(
+            f"Question {lease.id} of this project is about {known}, not about {shown}. The answer was not recorded: "
+            "it belongs to another project, or to another copy of this one."
+        )
 
 
 def _read_answer(question: dict[str, Any], answer: Any) -> dict[str, Any]:
-    """What an answer to a question says, in the user's ids."""
+    """Parse an answer to a question into event fields, with the user's row ids."""
     said = {"kind": question["kind"], "left": question["left"], "right": question["right"]}
     if question["kind"] != "which":
         return said | {"answer": Answer.of(answer).value}

@@ -1,4 +1,4 @@
-"""Clusters: fitting them, and correcting them by hand."""
+"""Fit clusters, show them, and correct them by hand."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 
 from clew.active._view import mean_row, squared_distances
 from clew.exceptions import ParameterError
-from clew.session import _conflicts
 from clew.session._clustering import FitPlan, FitResult
-from clew.session._core import Core
 from clew.session._corrections import KINDS, Correction, never_rows
+from clew.session._labelling import packed_labels
+from clew.session._project import ProjectLog
 from clew.session._results import Cluster, Corrected
 from clew.session._settings import check_cluster, check_name, check_text, check_word
-from clew.session._state import packed_labels
+from clew.session._state import SessionState
 
-# Rows shown for a cluster.
+# Number of typical and of borderline rows shown per cluster.
 _SHOWN = 6
 _ARGUMENTS = {
     "merge": ("cluster", "other"),
@@ -27,57 +27,67 @@ _ARGUMENTS = {
 }
 
 
-class Correcting(Core):
-    """The part of a session that makes clusters."""
+class Correcting:
+    """The part of a session that fits and corrects clusters. `Session` documents its methods."""
+
+    def __init__(self, project: ProjectLog) -> None:
+        self._project = project
+
+    @property
+    def _state(self) -> SessionState:
+        return self._project.state
 
     # -- fitting ---------------------------------------------------------------------------------------------------
 
     def plan_fit(self) -> FitPlan:
-        """All that a fit needs now; its `run` may go on in another thread while people answer."""
-        with self._reading():
-            self._catch_up(self._store.events(self._version))
-            return self._state.plan()
+        """Return a plan with all inputs of a fit. Its `run` may go on in another thread while people answer."""
+        with self._project.reading():
+            self._project.catch_up()
+            return self._state.planner.plan()
 
     def adopt(self, result: FitResult) -> bool:
-        """Make the result of a plan the clusters; False if it came too late, after a correction or new rows."""
-        with self._writing() as transaction:
-            state = self._state
-            if state.is_late(result):
+        """Use the result of a plan as the clusters. Returns False if a correction or new rows came in between."""
+        with self._project.writing() as transaction:
+            ledger, now = self._state.ledger, self._state.labelling
+            if self._state.planner.is_late(result):
                 return False
-            labels, next_cluster = state.identified(result)
-            if state.fitted_version and np.array_equal(labels, state.labels) and result.notes == state.notes:
-                state.fitted_version = max(state.fitted_version, result.version)
+            labels, next_cluster = now.identified(result)
+            unchanged = np.array_equal(labels, now.labels) and result.notes == now.notes
+            confirms = bool(ledger.fitted_version) and unchanged and (result.kept or not now.is_outdated)
+            if confirms and not ledger.is_stale:
                 return True
             payload = {
                 "version": result.version,
                 "next_cluster": next_cluster,
                 "notes": list(result.notes),
                 "clusters": len(np.unique(labels[result.rows])),
+                "kept": result.kept,
             }
-            self._append(transaction, "fit", "", payload, packed_labels(labels))
+            # A fit that confirms the labels stores no copy of them: it says that they are up to date.
+            self._project.append(transaction, "fit", "", payload, None if confirms else packed_labels(labels))
         return True
 
     def fit(self) -> dict[Any, int]:
-        """Cluster anew with everything said so far; ids of clusters that stay are kept."""
+        """Cluster again with all answers and corrections. Clusters that persist keep their ids."""
         while not self.adopt(self.plan_fit().run()):
             pass
         return self.labels(refit=False)
 
     def labels(self, *, refit: bool = True) -> dict[Any, int]:
-        """Cluster id of each row that is present; fits first if something was said since, unless `refit` is False."""
-        with self._reading():
-            if refit and self._state.is_stale:
+        """Cluster id of each present row. Fits first if the clusters are stale, unless `refit` is False."""
+        with self._project.reading():
+            if refit and self._state.ledger.is_stale:
                 self.fit()
-            rows, labels = self._state.rows, self._state.labels
+            rows, labels = self._state.rows, self._state.labelling.labels
             return {rows.ids[row]: int(labels[row]) for row in rows.present if labels[row] >= 0}
 
     def clusters(self, *, refit: bool = True) -> list[Cluster]:
-        """The clusters by id, with typical and borderline rows."""
-        with self._reading():
-            if refit and self._state.is_stale:
+        """The clusters in order of their ids, with typical and borderline rows."""
+        with self._project.reading():
+            if refit and self._state.ledger.is_stale:
                 self.fit()
             rows, names = self._state.rows, self._state.ledger.names()
-            labels = self._state.labels[rows.present]
+            labels = self._state.labelling.present
             ids = np.unique(labels[labels >= 0])
             centers = np.array([mean_row(rows.X, np.flatnonzero(labels == one)) for one in ids])
             found = []
@@ -89,73 +99,72 @@ class Correcting(Core):
             return found
 
     def name_cluster(self, cluster: int, name: str, *, annotator: str = "me") -> None:
-        """Give a cluster a name, which stays with its id; an empty name takes it away."""
+        """Name a cluster. The name belongs to the cluster id. An empty name removes it."""
         check_name(annotator)
         self._require_clusters()
-        with self._writing() as transaction:
-            self._state.clusters.rows(check_cluster(cluster))
+        with self._project.writing() as transaction:
+            self._state.labelling.clusters.rows(check_cluster(cluster))
             payload = {"cluster": int(cluster), "name": check_text("name", name) or ""}
-            self._append(transaction, "name", annotator, payload)
+            self._project.append(transaction, "name", annotator, payload)
 
     def _require_clusters(self) -> None:
-        with self._reading():
-            if not self._state.fitted_version:
+        with self._project.reading():
+            if not self._state.ledger.fitted_version:
                 self.fit()
 
     # -- correcting ------------------------------------------------------------------------------------------------
 
     def merge(self, cluster: int, other: int, *, annotator: str = "me") -> Corrected:
-        """Two clusters are one: all their rows stay together in every later fit. The first keeps its id."""
+        """Merge two clusters. Their rows stay together in every later fit. The first cluster keeps its id."""
         return self._correct(annotator, "merge", cluster, other)
 
     def split(self, cluster: int, rows: Sequence[Any], *, annotator: str = "me") -> Corrected:
-        """Some rows of a cluster become one of their own, which gets a new id."""
+        """Split some rows off a cluster into a new cluster with a new id."""
         return self._correct(annotator, "split", cluster, rows)
 
     def move(self, row: Any, cluster: int | None = None, *, annotator: str = "me") -> Corrected:
-        """A row belongs to another cluster, or (None) out of its own into one by itself."""
+        """Move a row to another cluster, or with None into a new cluster of its own."""
         return self._correct(annotator, "move", row, cluster)
 
     def never(
         self, *, clusters: Sequence[int] | None = None, rows: Sequence[Any] | None = None, annotator: str = "me"
     ) -> Corrected:
-        """Two clusters, or two rows, are never together."""
+        """Keep two clusters, or two rows, apart in every later fit."""
         return self._correct(annotator, "never", clusters, rows)
 
     def preview(self, kind: str, *args: Any, **named: Any) -> Corrected:
-        """What a correction would change, without making it: ``preview("merge", 0, 3)``."""
+        """Return the changes that a correction would make, without making it: ``preview("merge", 0, 3)``."""
         check_word("kind", kind, KINDS)
         values = dict(zip(_ARGUMENTS[kind], args, strict=False)) | named
         if set(values) - set(_ARGUMENTS[kind]) or len(args) > 2:
             raise ParameterError(f"preview({kind!r}): expected {' and '.join(_ARGUMENTS[kind])}.")
         self._require_clusters()
-        with self._reading():
+        with self._project.reading():
             proposed = self._proposed(kind, *(values.get(name) for name in _ARGUMENTS[kind]))
-            return self._previewed(proposed, self._state.conflicts_with(proposed))
+            return self._previewed(*self._state.effects.of_correction(proposed))
 
     def _correct(self, annotator: str, kind: str, *args: Any) -> Corrected:
         check_name(annotator)
         self._require_clusters()
-        with self._writing() as transaction:
-            proposed = self._proposed(kind, *args)
-            contradicts = self._state.conflicts_with(proposed)
+        with self._project.writing() as transaction:
+            proposed, contradicts = self._state.effects.of_correction(self._proposed(kind, *args))
             preview = self._previewed(proposed, contradicts)
             payload = proposed.payload(self._state.rows.ids) | {"conflict": contradicts}
-            seq = self._append(transaction, "correction", annotator, payload)[0].seq
-        with self._reading():
-            conflict = _conflicts.conflict_of(self._state, seq) if contradicts else None
+            seq = self._project.append(transaction, "correction", annotator, payload).seq
+        with self._project.reading():
+            conflict = self._state.conflicts.of(seq) if contradicts else None
         return Corrected(seq, preview.changed, preview.cluster, conflict)
 
     def _previewed(self, proposed: Correction, contradicts: bool) -> Corrected:
         if contradicts:
-            return Corrected(None, {}, None, _conflicts.conflict_of(self._state, 0, proposed))
+            return Corrected(None, {}, None, self._state.conflicts.of(0, proposed))
         ids = self._state.rows.ids
         changed = {ids[row]: (before, after) for rows, before, after in proposed.changes for row in rows}
         return Corrected(None, changed, proposed.changes[0][2] if proposed.changes else None)
 
     def _proposed(self, kind: str, first: Any, second: Any) -> Correction:
-        """A correction about the clusters as they are now."""
-        clusters, new_id = self._state.clusters, self._state.next_cluster
+        """Build a correction of the current clusters from the arguments of a call."""
+        clusters, new_id = self._state.labelling.clusters, self._state.labelling.next_cluster
         if kind == "merge":
             return clusters.merge(check_cluster(first), check_cluster(second))
         if kind == "split":
@@ -180,7 +189,7 @@ def _listed(rows: Any) -> Sequence[Any]:
 
 
 def _typical_and_borderline(far: Any, own: int) -> tuple[Any, Any]:
-    """Rows nearest to the centre of their cluster, and those that are nearly as near to another one."""
+    """Rows nearest to the centre of their cluster, and rows almost as near to another centre."""
     here = far[:, own].copy()
     typical = np.argsort(here, kind="stable")[:_SHOWN]
     if far.shape[1] == 1:

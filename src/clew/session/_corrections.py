@@ -1,14 +1,21 @@
-"""Merge, split, move, never join: what people do to clusters, compiled to pairs of rows that every later fit keeps.
+"""Corrections of clusters (merge, split, move, never), converted to pairs of rows that every later fit satisfies.
 
-A correction names rows, not clusters: clusters come and go with fits, rows stay. Rows said to be together form a *star*
-around its first row; two clusters said to be different are a *link* between a row of each, with stand-ins should that
-row be moved away later. Of two corrections about the same rows the later one wins.
+A correction is stored as rows, not as clusters, because clusters change with each fit. It becomes these pairs:
+
+- merge: all rows of the two clusters are together.
+- split: the rows split off are together, and each is apart from each row that stays. The rows that stay may part later.
+- move: the row is with a typical row of its new cluster, and apart from a typical row of its old one.
+- never: two rows, or a typical row of each of two clusters, are apart.
+
+Rows that belong together form a *star* around the first of them. A *link* is a pair with a typical row of a cluster. It
+also names other typical rows, which replace that row if it is moved away later. Of two corrections about the same rows
+the later one wins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,14 +27,17 @@ from clew.exceptions import NotFoundError, ParameterError
 
 IntArray = npt.NDArray[np.int64]
 
-# Rows that stand for a cluster: when its medoid is moved away, the next takes its place.
+# Rows that are together, and rows that are apart from each of them.
+Apart = list[tuple[list[int], list[int]]]
+
+# Most typical rows that represent a cluster: if the first is moved away, the next takes its place.
 _STAND_INS = 10
 KINDS = ("merge", "split", "move", "never")
 
 
 @dataclass
-class Link:
-    """Two sets of stand-ins; the first of each are said to be the same or different."""
+class ClusterLink:
+    """Two lists of rows. The first rows are the same or different; the others replace them if they are moved away."""
 
     left: list[int]
     right: list[int]
@@ -36,48 +46,52 @@ class Link:
 
 @dataclass
 class Correction:
-    """What a correction says about rows (by ordinal) and does to clusters.
+    """A correction as constraints between rows (by ordinal) and changes of clusters.
 
     Attributes
     ----------
     seq : int
-        Its event; 0 while it is only proposed.
+        Number of its event; 0 while the correction is only proposed.
     kind : {"merge", "split", "move", "never"}
     stars : lists of rows
         Rows that belong together.
-    links : list of Link
+    links : list of ClusterLink
+    apart : list of pairs of lists of rows
+        Rows that are together, and rows that are apart from each of them.
     about : lists of rows
         merge: all its rows; split: the two parts; move: the row; never: the two rows, where rows were named.
     changes : list of (rows, cluster before, cluster after)
     more_clusters : int
         How many clusters there are more than before.
+    waited : bool
+        Whether it contradicted something when it was made, so that it did not change clusters at once.
     """
 
     seq: int
     kind: str
     stars: list[list[int]] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
+    links: list[ClusterLink] = field(default_factory=list)
+    apart: list[tuple[list[int], list[int]]] = field(default_factory=list)
     about: list[list[int]] = field(default_factory=list)
     changes: list[tuple[list[int], int, int]] = field(default_factory=list)
     more_clusters: int = 0
+    waited: bool = False
 
     def copy(self) -> Correction:
-        """A copy that can give way."""
-        links = [Link(list(one.left), list(one.right), one.answer) for one in self.links]
-        return Correction(
-            self.seq, self.kind, [list(star) for star in self.stars], links, self.about, self.changes,
-            self.more_clusters,
-        )  # fmt: skip
+        """A copy that later corrections can change."""
+        links = [ClusterLink(list(one.left), list(one.right), one.answer) for one in self.links]
+        stars = [list(star) for star in self.stars]
+        return replace(self, stars=stars, links=links, apart=list(self.apart))
 
     def payload(self, ids: Sequence[Any]) -> dict[str, Any]:
-        """As the log holds it, in the user's ids."""
+        """The correction as stored in the log, with the user's ids."""
 
         def named(rows: Iterable[int]) -> list[Any]:
             return [ids[row] for row in rows]
 
         return {
             "kind": self.kind,
-            "stars": [named(star) for star in self.stars],
+            "stars": [named(star) for star in self.stars] if self.kind == "merge" else [],
             "links": [[named(one.left), named(one.right), one.answer.value] for one in self.links],
             "about": [named(rows) for rows in self.about],
             "changes": [[named(rows), before, after] for rows, before, after in self.changes],
@@ -86,23 +100,24 @@ class Correction:
 
     @classmethod
     def read(cls, seq: int, payload: dict[str, Any], ordinal: dict[str, int], key_of: Any) -> Correction:
-        """From the log."""
+        """Read a correction from the log."""
 
         def rows(names: Iterable[Any]) -> list[int]:
             return [ordinal[key_of(name)] for name in names]
 
-        return cls(
-            seq,
-            payload["kind"],
-            [rows(star) for star in payload["stars"]],
-            [Link(rows(left), rows(right), Answer(answer)) for left, right, answer in payload["links"]],
-            [rows(some) for some in payload["about"]],
-            [(rows(some), before, after) for some, before, after in payload["changes"]],
-            payload["more_clusters"],
-        )
+        kind, about = payload["kind"], [rows(some) for some in payload["about"]]
+        links = [ClusterLink(rows(left), rows(right), Answer(answer)) for left, right, answer in payload["links"]]
+        changes = [(rows(some), before, after) for some, before, after in payload["changes"]]
+        made = cls(seq, kind, links=links, about=about, changes=changes, more_clusters=payload["more_clusters"])
+        made.waited = payload["conflict"]
+        if kind == "merge":
+            made.stars = [rows(star) for star in payload["stars"]]
+        elif kind == "split":  # earlier versions recorded the others as together as well
+            made.stars, made.links, made.apart = [about[0]], [], [(about[0], about[1])]
+        return made
 
     def pairs(self, position: IntArray) -> list[tuple[Pair, Answer]]:
-        """The pairs it says, as positions; rows that are missing now are left out."""
+        """The pairs of the correction, as positions. Rows that are missing now are left out."""
         said = []
         for star in self.stars:
             there = [int(position[row]) for row in star if position[row] >= 0]
@@ -112,7 +127,19 @@ class Correction:
             right = [int(position[row]) for row in link.right if position[row] >= 0]
             if left and right:
                 said.append((Pair(left[0], right[0]), link.answer))
+        for left, right in self.apart:
+            there = [int(position[row]) for row in left if position[row] >= 0][:1]
+            said += [(Pair(one, int(position[row])), DIFFERENT) for one in there for row in right if position[row] >= 0]
         return said
+
+
+def moves(before: IntArray, after: IntArray, first: Sequence[int] = ()) -> list[tuple[list[int], int, int]]:
+    """Rows that change their cluster, grouped by the cluster before and after. The rows `first` are listed first."""
+    order = np.concatenate([np.array(first, dtype=np.int64), np.flatnonzero(before != after)])
+    found: dict[tuple[int, int], dict[int, None]] = {}
+    for row in order.tolist():
+        found.setdefault((int(before[row]), int(after[row])), {})[row] = None
+    return [(list(rows), *move) for move, rows in found.items()]
 
 
 # -- which of them still count -----------------------------------------------------------------------------------------
@@ -137,15 +164,17 @@ def _give_way(old: Correction, new: Correction) -> None:
     elif new.kind == "merge":
         everyone = set(new.about[0])
         old.links = [link for link in old.links if not (link.answer is DIFFERENT and _within(link, everyone))]
+        old.apart = _joined_within(old.apart, everyone)
     elif new.kind == "split":
         one, two = map(set, new.about)
         for star in old.stars:
             if not one.isdisjoint(star) and not two.isdisjoint(star):
-                star[:] = [row for row in star if row not in one and row not in two]
+                star[:] = [row for row in star if row not in one]
+        old.apart = _joined_within(_divided(old.apart, one), one)
         old.links = [
             link
             for link in old.links
-            if not (link.answer is DIFFERENT and (_within(link, one) or _within(link, two)))
+            if not (link.answer is DIFFERENT and _within(link, one))
             and not (link.answer is SAME and (_across(link, one, two) or _across(link, two, one)))
         ]
 
@@ -158,13 +187,44 @@ def _forget(old: Correction, rows: set[int], only: Answer | None = None) -> None
         if only is None or link.answer is only:
             link.left = [row for row in link.left if row not in rows]
             link.right = [row for row in link.right if row not in rows]
+    if only is None:
+        old.apart = [(_without(left, rows), _without(right, rows)) for left, right in old.apart]
+    else:  # rows that leave a star are still apart from the others, each by itself
+        for row in rows:
+            old.apart = _divided(old.apart, {row})
 
 
-def _within(link: Link, rows: set[int]) -> bool:
+def _divided(apart: Apart, rows: set[int]) -> Apart:
+    """The separations after some rows are no longer together with the others on their side."""
+    parts = [
+        (part, right)
+        for left, right in apart
+        for part in ([row for row in left if row in rows], _without(left, rows))
+        if part
+    ]
+    return parts if len(parts) > len(apart) else apart
+
+
+def _joined_within(apart: Apart, rows: set[int]) -> Apart:
+    """The separations that remain when some rows belong together."""
+    found = []
+    for left, right in apart:
+        if rows.isdisjoint(left) or rows.isdisjoint(right):
+            found.append((left, right))
+        else:
+            found += [([row for row in left if row in rows], _without(right, rows)), (_without(left, rows), right)]
+    return found
+
+
+def _without(some: list[int], rows: set[int]) -> list[int]:
+    return [row for row in some if row not in rows]
+
+
+def _within(link: ClusterLink, rows: set[int]) -> bool:
     return bool(link.left and link.right) and link.left[0] in rows and link.right[0] in rows
 
 
-def _across(link: Link, one: set[int], two: set[int]) -> bool:
+def _across(link: ClusterLink, one: set[int], two: set[int]) -> bool:
     return bool(link.left and link.right) and link.left[0] in one and link.right[0] in two
 
 
@@ -215,10 +275,13 @@ class Clusters:
             raise ParameterError(f"Cluster {cluster} cannot be merged with itself. Name two clusters.")
         star = self.rows(cluster)
         joining = self.rows(other)
-        return Correction(0, "merge", [star + joining], [], [star + joining], [(joining, other, cluster)], -1)
+        everyone = star + joining
+        return Correction(
+            0, "merge", [everyone], about=[everyone], changes=[(joining, other, cluster)], more_clusters=-1
+        )
 
     def split(self, cluster: int, rows: list[int], new_id: int) -> Correction:
-        """Some rows of a cluster become one of their own."""
+        """Some rows of a cluster become a new cluster."""
         everyone = self.rows(cluster)
         outside = [row for row in rows if self.labels[row] != cluster]
         if outside:
@@ -230,23 +293,22 @@ class Clusters:
             )
         given = self.typical(np.array(sorted(chosen), dtype=np.int64))
         rest = self.typical(np.array([row for row in everyone if row not in chosen], dtype=np.int64))
-        apart = Link(given[:_STAND_INS], rest[:_STAND_INS], DIFFERENT)
-        return Correction(0, "split", [given, rest], [apart], [given, rest], [(given, cluster, new_id)], 1)
+        changes = [(given, cluster, new_id)]
+        return Correction(
+            0, "split", [given], apart=[(given, rest)], about=[given, rest], changes=changes, more_clusters=1
+        )
 
     def move(self, row: int, cluster: int | None, new_id: int) -> Correction:
-        """A row belongs to another cluster, or out into one of its own."""
+        """A row belongs to another cluster, or to a new one."""
         old = int(self.labels[row])
         if cluster is not None and cluster == old:
             raise ParameterError(f"The row is in cluster {cluster} already.")
         made = Correction(0, "move", about=[[row]], changes=[([row], old, new_id if cluster is None else cluster)])
         if cluster is not None:
-            # One row alone would follow the moved one halfway into a third cluster: the core of the cluster holds both.
-            core = self.rows(cluster)[:_STAND_INS]
-            made.stars.append(core)
-            made.links.append(Link([row], core, SAME))
+            made.links.append(ClusterLink([row], self.rows(cluster)[:_STAND_INS], SAME))
         others = [] if old < 0 else [other for other in self.rows(old) if other != row]
         if others:
-            made.links.append(Link([row], others[:_STAND_INS], DIFFERENT))
+            made.links.append(ClusterLink([row], others[:_STAND_INS], DIFFERENT))
         if cluster is None and not others:
             raise ParameterError("The row is in a cluster of its own already.")
         made.more_clusters = (cluster is None) - (cluster is not None and not others)
@@ -256,7 +318,7 @@ class Clusters:
         """Two clusters are never joined."""
         if first == second:
             raise ParameterError(f"Cluster {first} cannot be kept apart from itself. Name two clusters.")
-        link = Link(self.rows(first)[:_STAND_INS], self.rows(second)[:_STAND_INS], DIFFERENT)
+        link = ClusterLink(self.rows(first)[:_STAND_INS], self.rows(second)[:_STAND_INS], DIFFERENT)
         return Correction(0, "never", links=[link])
 
 
@@ -264,4 +326,4 @@ def never_rows(first: int, second: int) -> Correction:
     """Two rows are never together."""
     if first == second:
         raise ParameterError("A row cannot be kept apart from itself. Name two rows.")
-    return Correction(0, "never", links=[Link([first], [second], DIFFERENT)], about=[[first], [second]])
+    return Correction(0, "never", links=[ClusterLink([first], [second], DIFFERENT)], about=[[first], [second]])

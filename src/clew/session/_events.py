@@ -1,4 +1,4 @@
-"""What the log holds: events, appended and never changed."""
+"""Events of the log. Events are appended and never changed."""
 
 from __future__ import annotations
 
@@ -6,29 +6,31 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-# What a person can take back with `undo`; the rest is bookkeeping.
-UNDOABLE = frozenset({"answer", "import", "revise", "confirm", "resolve", "correction", "name", "setting"})
-# What changes nothing about the rows.
+# Kinds of events that `undo` can take back.
+UNDOABLE = frozenset(
+    {"answer", "import", "revise", "confirm", "resolve", "correction", "name", "setting", "rows_added"}
+)
+# Kinds of events that add no constraint and no row.
 SILENT = frozenset({"fit", "name", "confirm"})
 
 
 @dataclass(frozen=True)
 class Event:
-    """One line of the log.
+    """One entry of the log.
 
     Attributes
     ----------
     seq : int
-        Its number in the project, from 1 on without gaps.
+        Number of the event in the project, from 1 on without gaps.
     kind : str
         create, rows_added, answer, revise, confirm, undo, import, resolve, correction, setting, name or fit.
     time : str
         UTC, as ISO 8601.
     annotator : str
     payload : dict
-        What happened, in the user's ids.
+        Details of the event, with the user's row ids.
     body : bytes or None
-        Arrays that go with it: row ids and hashes, labels.
+        Arrays of the event: row ids and hashes, or labels.
     """
 
     seq: int
@@ -40,12 +42,12 @@ class Event:
 
 
 def to_json(value: Any) -> str:
-    """JSON as the log holds it; numpy scalars become plain numbers."""
+    """Serialise a value as JSON for the log. NumPy scalars become plain numbers."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=plain)
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """Convert a NumPy scalar into a value that JSON can hold."""
     if hasattr(value, "tolist"):
         return value.tolist()
     return str(value)

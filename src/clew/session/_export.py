@@ -1,4 +1,4 @@
-"""Labels, constraints and answers as files."""
+"""Export labels, constraints or answers as files."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ import numpy as np
 
 from clew._tables import write_table
 from clew.exceptions import ParameterError
-from clew.session._state import State
+from clew.session._state import SessionState
 
 WHAT = ("labels", "constraints", "answers")
+_COLUMNS = ("id_1", "id_2", "answer", "confidence", "annotator", "time", "seconds", "source", "comment")
 
 
-def export(state: State, what: str, path: str | os.PathLike[str]) -> None:
-    """Write one of them as csv, tsv, jsonl or parquet, whole or not at all."""
+def export(state: SessionState, what: str, path: str | os.PathLike[str]) -> None:
+    """Write labels, constraints or answers as csv, tsv, jsonl or parquet. An error leaves no partial file."""
     if what not in WHAT:
         raise ParameterError(f"what={what!r}: expected {', '.join(WHAT[:-1])} or {WHAT[-1]}.")
     if what == "constraints":
-        known = state.constraints()
+        known = state.known.constraints()
         ids = np.array([state.rows.ids[row] for row in state.rows.present], dtype=object)
         known._replace(ids=ids).to_file(path)
     else:
         write_table(path, _labels(state) if what == "labels" else _answers(state))
 
 
-def _labels(state: State) -> dict[str, Any]:
+def _labels(state: SessionState) -> dict[str, Any]:
     names = state.ledger.names()
-    rows = state.rows.present[state.labels[state.rows.present] >= 0]
-    clusters = state.labels[rows].tolist()
+    rows = state.rows.present[state.labelling.present >= 0]
+    clusters = state.labelling.labels[rows].tolist()
     return {
         "id": _column([state.rows.ids[row] for row in rows]),
         "cluster": np.array(clusters, dtype=np.int64),
@@ -37,38 +38,10 @@ def _labels(state: State) -> dict[str, Any]:
     }
 
 
-def _answers(state: State) -> dict[str, Any]:
-    records = state.ledger.answers()
-    columns: dict[str, list[Any]] = {
-        name: []
-        for name in (
-            "id_1",
-            "id_2",
-            "answer",
-            "confidence",
-            "annotator",
-            "time",
-            "seconds",
-            "source",
-            "comment",
-            "flag",
-        )
-    }
-    for record in records:
-        pairs = [(record.left, record.right, record.answer)]
-        if record.kind == "which":
-            pairs = [
-                (record.left, one, record.answer if record.answer != "same" or one == record.right else "different")
-                for one in record.candidates
-            ]
-        for left, right, answer in pairs:
-            values = (
-                left, right, answer, record.confidence, record.annotator, record.time, record.seconds, record.source,
-                record.comment, record.flag,
-            )  # fmt: skip
-            for column, value in zip(columns.values(), values, strict=True):
-                column.append(value)
-    return {name: _column(values) for name, values in columns.items()}
+def _answers(state: SessionState) -> dict[str, Any]:
+    said = [(one, record.flag) for record in state.ledger.answers() for one in record.records()]
+    columns = {name: _column([getattr(one, name) for one, _ in said]) for name in _COLUMNS}
+    return columns | {"flag": _column([flag for _, flag in said])}
 
 
 def _column(values: list[Any]) -> Any:

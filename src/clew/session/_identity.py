@@ -1,6 +1,6 @@
-"""Cluster ids that stay: each cluster of a new fit takes over the id of the old one it shares most rows with.
+"""Stable cluster ids: each cluster of a new fit takes over the id of the old cluster it shares most rows with.
 
-A maximum-overlap matching, one to one; what matches nothing gets a new number, counted up. Numbers are never reused.
+The matching is one to one and maximises the overlap. An unmatched cluster gets the next new id. Ids are never reused.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ def stable_ids(
     Parameters
     ----------
     old : array-like of shape (n_rows,)
-        Cluster id of each row before, -1 for rows that had none.
+        Cluster id of each row before the fit, -1 for rows that had none.
     new : array-like of shape (n_rows,)
-        Any labels, -1 for rows without a cluster: they stay -1.
+        Any labels after the fit. Rows without a cluster have -1 and stay -1.
     next_id : int
-        The first number that was never used.
+        The first id that was never used.
     names : sequence of str, optional
-        Names of the rows. Equal overlaps are decided by the smallest name of a cluster, so that neither the order of
-        the rows nor the numbers in `new` matter. By position unless given.
+        Names of the rows. Ties between equal overlaps go to the cluster with the smallest name, so that neither the
+        order of the rows nor the numbers in `new` matter. Default: the row positions.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def _ranks(names: Sequence[Any]) -> IntArray:
 
 
 def _in_order(labels: IntArray, rank: IntArray) -> IntArray:
-    """Labels in order of the first row that has them, rows taken by rank."""
+    """Labels in order of their first row, with the rows sorted by rank."""
     by_rank = labels[np.argsort(rank)]
     values, first = np.unique(by_rank, return_index=True)
     order = values[np.argsort(first)]

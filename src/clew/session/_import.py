@@ -1,9 +1,10 @@
-"""Answers from elsewhere: files of any tool, and records."""
+"""Read answers from files of any tool or from records."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,11 @@ from clew.active import Answer
 from clew.constraints import AnswerRecord, read_answers
 from clew.exceptions import ParameterError
 
-_FIELDS = tuple(AnswerRecord.__dataclass_fields__)
+_FIELDS = tuple(one.name for one in fields(AnswerRecord))
 
 
 def answers_in(given: Any, format: str | None, table: Mapping[Any, Mapping[str, Any]]) -> list[AnswerRecord]:
-    """The answers of a file, or of records as dicts, tuples of three, or `AnswerRecord`."""
+    """Read answers from a file, or from records: dicts, (id_1, id_2, answer) tuples, or `AnswerRecord`."""
     if isinstance(given, str | os.PathLike):
         name = Path(given).name
         found = read_answers(given, format=format, table=table)

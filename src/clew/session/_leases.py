@@ -1,25 +1,204 @@
-"""Who is asked what: questions are given to one person for a time, and nobody else is asked meanwhile."""
+"""Leases: a question is given to one annotator for a limited time, and to nobody else meanwhile."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from clew.active import Pair, Which
+from clew.session._known import Known
+from clew.session._ledger import Ledger
 from clew.session._results import Question
-from clew.session._state import State
 from clew.session._store import Lease
-from clew.session._table import Rows
+from clew.session._table import ProjectRows
 
-# Rows shown of each cluster in a question about clusters.
+# Number of rows shown per cluster in a question about two clusters.
 _SHOWN = 6
-# Draws before a check question is given up: most rows have none.
+# Number of random draws for a check question, because most rows have no implied pair.
 _DRAWS = 20
 
 
+class Leases:
+    """The open leases of the database: questions without an answer, in the order of their numbers.
+
+    The driver does not ask these questions again. After `bind`, every change of the leases is passed on to the driver.
+    """
+
+    def __init__(self, leases: Iterable[Lease]) -> None:
+        self._open = {lease.id: lease for lease in leases}
+        self._bound: tuple[Ledger, ProjectRows, Known] | None = None
+
+    def bind(self, ledger: Ledger, rows: ProjectRows, known: Known) -> None:
+        """Keep the pending questions of this driver equal to the leases from now on."""
+        self._bound = ledger, rows, known
+        try:
+            self.hold()
+        except BaseException:
+            self._bound = None
+            raise
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def __iter__(self) -> Iterator[Lease]:
+        return iter(list(self._open.values()))
+
+    def get(self, number: Any) -> Lease | None:
+        """The open lease of a question, or None."""
+        return self._open.get(number) if isinstance(number, int) else None
+
+    # -- changes ---------------------------------------------------------------------------------------------------
+
+    def replace(self, leases: Iterable[Lease]) -> None:
+        """Replace all leases by those of the database."""
+        if self._bound is not None:
+            for lease in self:
+                self.drop(lease)
+        self._open = {lease.id: lease for lease in leases}
+        self.hold()
+
+    def change(self, leases: Iterable[Lease]) -> None:
+        """Note leases that were given out, answered or opened again. The event itself informs the driver."""
+        for lease in leases:
+            is_again = lease.is_open and lease.id not in self._open and self._open and lease.id < max(self._open)
+            if lease.is_open:
+                self._open[lease.id] = lease
+            else:
+                self._open.pop(lease.id, None)
+            if is_again:  # sorted by number, as in the database
+                self._open = dict(sorted(self._open.items()))
+
+    def drop(self, lease: Lease) -> None:
+        """Remove a lease. The driver may ask about its rows again."""
+        self._open.pop(lease.id, None)
+        question = self.question(lease)
+        if question is not None and question not in map(self.question, self):
+            self._known.driver.release(question)
+
+    def hold(self) -> None:
+        """Make exactly the leased questions pending in the driver, if there is one."""
+        if self._bound is not None:
+            questions = map(self.question, self)
+            self._known.driver.wait_for(question for question in questions if question is not None)
+
+    # -- questions -------------------------------------------------------------------------------------------------
+
+    def question(self, lease: Lease) -> Pair | Which | None:
+        """Convert a lease into a question of the driver. None if a row is missing."""
+        payload = lease.payload
+        names = [payload["left"], *(payload["candidates"] if payload["kind"] == "which" else [payload["right"]])]
+        places = self._rows.positions(names)
+        if min(places) < 0:
+            return None
+        if payload["kind"] == "which":
+            return Which(places[0], tuple(places[1:]), payload["why"])
+        return Pair(places[0], places[1], payload["why"], payload["check"])
+
+    def is_worth_asking(self, lease: Lease) -> bool:
+        """Whether a question is still useful: its rows are present, and it is undecided or a check question."""
+        question = self.question(lease)
+        if question is None:
+            return False
+        known = self._known.driver.view.known
+        if isinstance(question, Which):
+            return any(known(question.row, one) is None for one in question.candidates)
+        pair = self._pair(lease)
+        is_open = pair not in self._known.slots and known(*question.key) is None
+        return question.check or pair in self._known.below_overlap or is_open
+
+    def expired(self, annotator: str, now: float) -> tuple[Lease | None, list[Lease]]:
+        """An expired question that this annotator can take over, and expired questions that are no longer useful."""
+        useless = []
+        for lease in self:
+            if lease.expires > now:
+                continue
+            if not self.is_worth_asking(lease):
+                useless.append(lease)
+            elif lease.annotator == annotator or annotator not in self._people(self._pair(lease)):
+                return lease, useless
+        return None, useless
+
+    def next_payload(self, annotator: str) -> dict[str, Any] | None:
+        """The next question for an annotator as database fields, or None if there is none.
+
+        It is a second opinion if one is due, then a check question if one is due, then the next of the driver. The
+        driver has the question pending afterwards.
+        """
+        payload = self._second_opinion(annotator)
+        if payload is not None:
+            return payload
+        question = self._check_question()
+        if question is not None:
+            self._known.driver.hold(question)
+        else:
+            question = self._known.driver.ask()
+        return None if question is None else payload_of(question, self._rows)
+
+    def _second_opinion(self, annotator: str) -> dict[str, Any] | None:
+        """A pair with fewer annotators than `overlap` that this annotator was not asked about."""
+        wanted = self._ledger.settings["overlap"]
+        if wanted < 2:
+            return None
+        for pair in (*filter(None, map(self._pair, self)), *self._known.below_overlap):
+            people = self._people(pair)
+            if len(people) < wanted and annotator not in people and min(self._rows.position[list(pair)]) >= 0:
+                left, right = (self._rows.ids[row] for row in pair)
+                return _payload("pair", left, right, "A second opinion on this pair.")
+        return None
+
+    def _check_question(self) -> Pair | None:
+        """A random pair that is implied but was never asked, if a check question is due."""
+        settings, view = self._ledger.settings, self._known.driver.view
+        share = settings["check_share"]
+        if not share:
+            return None
+        n_checks = self._ledger.n_checks + sum(lease.payload["check"] for lease in self)
+        n_asked = len(self._ledger.records) + len(self)
+        rows = np.flatnonzero(view.named)
+        if n_checks + 1 > share * (n_asked + 1) or not len(rows):
+            return None
+        rng = np.random.default_rng([settings["random_state"], n_asked, n_checks])
+        for _ in range(_DRAWS):
+            first = int(rng.choice(rows))
+            second = int(rng.choice(view.knowledge.rows(first)))
+            pair = Pair(first, second, why="A check of what follows from other answers.", check=True)
+            if first != second and pair.key not in view.asked and pair.key not in view.pending:
+                return pair
+        return None
+
+    def _pair(self, lease: Lease) -> tuple[int, int] | None:
+        """Ordinals of the two rows of a question. None for a question about several rows."""
+        if lease.payload["kind"] == "which":
+            return None
+        return self._known.slot_of(lease.payload["left"], lease.payload["right"])
+
+    def _people(self, pair: tuple[int, int] | None) -> set[str]:
+        """Annotators who have answered a pair or have a lease on it."""
+        if pair is None:
+            return set()
+        asked = {lease.annotator for lease in self if self._pair(lease) == pair}
+        return asked | {record.annotator for record in self._known.slots.get(pair, ())}
+
+    @property
+    def _ledger(self) -> Ledger:
+        assert self._bound is not None
+        return self._bound[0]
+
+    @property
+    def _rows(self) -> ProjectRows:
+        assert self._bound is not None
+        return self._bound[1]
+
+    @property
+    def _known(self) -> Known:
+        assert self._bound is not None
+        return self._bound[2]
+
+
 def question_of(lease: Lease) -> Question:
-    """A lease as people get it."""
+    """Convert a lease into the `Question` that an annotator gets."""
     payload = lease.payload
     rows = payload["rows"]
     return Question(
@@ -36,8 +215,8 @@ def question_of(lease: Lease) -> Question:
     )
 
 
-def payload_of(question: Pair | Which, rows: Rows) -> dict[str, Any]:
-    """A question of the driver as the database holds it, in the user's ids."""
+def payload_of(question: Pair | Which, rows: ProjectRows) -> dict[str, Any]:
+    """Convert a question of the driver into database fields, with the user's row ids."""
     if isinstance(question, Which):
         row, *candidates = rows.names([question.row, *question.candidates])
         return _payload("which", row, None, question.why, candidates=candidates)
@@ -54,78 +233,3 @@ def _payload(
         "kind": kind, "left": left, "right": right, "candidates": list(candidates), "why": why, "check": check,
         "rows": rows,
     }  # fmt: skip
-
-
-def pair_of(lease: Lease, state: State) -> tuple[int, int] | None:
-    """The two rows, by ordinal; None for a question about several."""
-    if lease.payload["kind"] == "which":
-        return None
-    return state.slot_of(lease.payload["left"], lease.payload["right"])
-
-
-def is_worth_asking(lease: Lease, state: State) -> bool:
-    """Whether an answer would still tell something: rows are there, nothing is decided, or it is a check."""
-    question = state.driver_question(lease)
-    if question is None:
-        return False
-    known = state.driver.view.known
-    if isinstance(question, Which):
-        return any(known(question.row, one) is None for one in question.candidates)
-    pair = pair_of(lease, state)
-    return question.check or pair in state.thin or (pair not in state.slots and known(*question.key) is None)
-
-
-def people_of(pair: tuple[int, int] | None, state: State) -> set[str]:
-    """Who has answered a pair or is asked about it."""
-    if pair is None:
-        return set()
-    asked = {lease.annotator for lease in state.leases.values() if pair_of(lease, state) == pair}
-    return asked | {record.annotator for record in state.slots.get(pair, ())}
-
-
-def expired(state: State, annotator: str, now: float) -> tuple[Lease | None, list[Lease]]:
-    """A question whose time is over, for somebody else to answer; and those that nobody needs to answer any more."""
-    useless = []
-    for lease in state.leases.values():
-        if lease.expires > now:
-            continue
-        if not is_worth_asking(lease, state):
-            useless.append(lease)
-        elif lease.annotator == annotator or annotator not in people_of(pair_of(lease, state), state):
-            return lease, useless
-    return None, useless
-
-
-def second_opinion(state: State, annotator: str) -> dict[str, Any] | None:
-    """A pair about which fewer people than wanted were asked, and this one was not."""
-    wanted = state.settings["overlap"]
-    if wanted < 2:
-        return None
-    for pair in (*filter(None, (pair_of(lease, state) for lease in state.leases.values())), *state.thin):
-        people = people_of(pair, state)
-        if len(people) < wanted and annotator not in people and min(state.rows.position[list(pair)]) >= 0:
-            ids = state.rows.ids
-            return _payload("pair", ids[pair[0]], ids[pair[1]], "A second opinion on this pair.")
-    return None
-
-
-def check_question(state: State) -> Pair | None:
-    """A pair that is implied but was never asked, where checks are wanted and due."""
-    share = state.settings["check_share"]
-    if not share:
-        return None
-    records = state.ledger.records
-    n_checks = state.ledger.n_checks + sum(lease.payload["check"] for lease in state.leases.values())
-    n_asked = len(records) + len(state.leases)
-    view = state.driver.view
-    rows = np.flatnonzero(view.named)
-    if n_checks + 1 > share * (n_asked + 1) or not len(rows):
-        return None
-    rng = np.random.default_rng([state.settings["random_state"], n_asked, n_checks])
-    for _ in range(_DRAWS):
-        first = int(rng.choice(rows))
-        second = int(rng.choice(view.knowledge.rows(first)))
-        pair = Pair(first, second, why="A check of what follows from other answers.", check=True)
-        if first != second and pair.key not in view.asked and pair.key not in view.pending:
-            return pair
-    return None

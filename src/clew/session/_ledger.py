@@ -1,48 +1,50 @@
-"""What the log says now: answers as they stand after revisions and undo, corrections, settings, names."""
+"""The current content of the log: answers after revisions and undo, corrections, settings and cluster names."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from itertools import islice
+from typing import Any, ClassVar
 
-from clew.session._events import Event
+from clew.constraints import AnswerRecord
+from clew.session._events import SILENT, Event
 
 
 @dataclass(frozen=True)
 class Record:
-    """An answer as it stands.
+    """An answer in its current version.
 
     Attributes
     ----------
     id : int
-        The number of its event; `Session.revise` takes it.
+        Number of the answer's event; `Session.revise` takes it.
     kind : {"pair", "which", "clusters"}
     left, right : row ids
-        For "which", `left` is the row asked about and `right` the one chosen, None for none.
+        For "which", `left` is the row asked about and `right` the chosen candidate, or None if none was chosen.
     candidates : tuple of row ids
-        Of a "which" question.
+        Candidates of a "which" question.
     answer : {"same", "different", "unsure"}
     confidence : float
     annotator, time : str
     seconds : float or None
-        How long it took.
+        Time the annotator took.
     comment : str or None
     flag : bool
     question : int or None
-        The question it answers; None for an imported answer.
+        Id of the answered question; None for an imported answer.
     check : bool
-        Whether it was asked to check what is implied.
+        Whether the question was a check question, whose answer was already implied.
     expected : str or None
-        What the clusters foresaw.
+        The answer that the clusters predicted.
     source : str
-        "asked", or where it was imported from.
+        "asked", or the source of the import.
     batch : int or None
-        The import it came with.
+        Event number of the import.
     revised : bool
     aside : bool
-        Whether a resolved conflict keeps it as a preference only.
+        Whether a resolved conflict turned the answer into a soft constraint.
     confirmed : str or None
-        Who looked at it again and kept it.
+        The annotator who confirmed the answer after a second look.
     """
 
     id: int
@@ -66,13 +68,42 @@ class Record:
     aside: bool = False
     confirmed: str | None = None
 
+    by_position: ClassVar[bool] = False
 
+    def records(self) -> list[AnswerRecord]:
+        """One record for each pair: the two rows, or the row of a "which" question with each candidate."""
+        said = [(self.right, self.answer)]
+        if self.kind == "which":
+            is_choice = self.answer == "same"
+            said = [(one, "different" if is_choice and one != self.right else self.answer) for one in self.candidates]
+        more = self.confidence, self.annotator, self.time, self.seconds, self.comment, self.source
+        return [AnswerRecord(self.left, other, answer, *more) for other, answer in said]
+
+
+_FIELDS = frozenset(one.name for one in fields(Record))
 # Events that change answers, or confirm them.
 _ABOUT_ANSWERS = ("revise", "resolve", "confirm")
 
 
 class Ledger:
-    """The log, folded: what is in effect."""
+    """The current content of the log, updated with each event.
+
+    Attributes
+    ----------
+    events : list of Event
+    undone : set of ints
+        Numbers of the events that were undone.
+    records : dict of int to Record
+        Answers in effect by number, oldest first.
+    settings : dict
+        The current settings.
+    counted : int
+        Number of the event that last set `n_clusters`.
+    fitted_version : int
+        Number of the last event that the last fit used; 0 before the first fit.
+    n_checks : int
+        Number of answers to check questions.
+    """
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -82,7 +113,10 @@ class Ledger:
         self.records: dict[int, Record] = {}
         self._batches: dict[int, list[int]] = {}
         self._of_kind: dict[str, list[Event]] = {}
+        self._asked: list[int] = []  # answers to questions since settings changed
         self.n_checks = 0
+        self.settings: dict[str, Any] = {}
+        self.counted = self.fitted_version = 0
 
     @property
     def version(self) -> int:
@@ -93,27 +127,41 @@ class Ledger:
         """One event."""
         return self.events[seq - 1]
 
+    def target(self, event: Event) -> Event:
+        """The event that an undo takes back; any other event itself."""
+        return self.event(event.payload["undoes"]) if event.kind == "undo" else event
+
+    @property
+    def said_version(self) -> int:
+        """Number of the last event that clusters or reviews depend on."""
+        return next(event.seq for event in reversed(self.events) if event.kind not in SILENT)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether answers or corrections came after the last fit."""
+        return not self.fitted_version or self.said_version > self.fitted_version
+
+    def rows(self) -> list[tuple[bytes, bool]]:
+        """Serialised rows of the first table and of each addition, and whether they are still in the project."""
+        added = (*self.events[:1], *self._of_kind.get("rows_added", ()))
+        return [(event.body or b"", event.seq not in self.undone) for event in added]
+
     def first_answer(self, seq: int) -> Record:
         """An answer as it was first given."""
         return self._first[seq]
 
     def answers_since_setting(self, most: int) -> list[str]:
-        """The last answers since settings changed, newest first; imported ones and those undone do not count."""
-        found: list[str] = []
-        for event in reversed(self.events):
-            if event.kind == "setting" or len(found) == most:
-                break
-            if event.kind == "answer" and event.seq not in self.undone and event.payload.get("batch") is None:
-                found.append(event.payload["answer"])
-        return found
+        """The last answers since settings changed, newest first, without imported and undone answers."""
+        asked = (seq for seq in reversed(self._asked) if seq not in self.undone)
+        return [self.event(seq).payload["answer"] for seq in islice(asked, most)]
 
     def data(self) -> dict[str, Any] | None:
-        """Where the data file is, as said last; None if the project keeps the data."""
+        """Latest location of the data file. None if the project stores the data."""
         moved = [event.payload["data"] for event in self._of_kind.get("setting", ()) if "data" in event.payload]
         return moved[-1] if moved else self.events[0].payload["data"]
 
     def apply(self, event: Event) -> None:
-        """Take in the next event."""
+        """Apply the next event."""
         self.events.append(event)
         self._of_kind.setdefault(event.kind, []).append(event)
         payload = event.payload
@@ -122,12 +170,30 @@ class Ledger:
             self.n_checks += self._first[event.seq].check
             if payload.get("batch") is not None:
                 self._batches.setdefault(payload["batch"], []).append(event.seq)
+            else:
+                self._asked.append(event.seq)
+        elif event.kind == "fit":
+            self.fitted_version = payload["version"]
+        elif event.kind == "setting":
+            self._asked = []
         elif event.kind in _ABOUT_ANSWERS:
             for change in payload["changes"]:
                 self._revisions.setdefault(change["answer_id"], []).append(event.seq)
                 self._refresh(change["answer_id"])
         elif event.kind == "undo":
             self._undo(payload["undoes"])
+        if self.target(event).kind in ("create", "setting"):
+            self.settings, self.counted = self._settings()
+
+    def touched(self, event: Event) -> list[int]:
+        """Ids of the answers that an event changes or undoes."""
+        if event.kind in _ABOUT_ANSWERS:
+            return [change["answer_id"] for change in event.payload["changes"] if change["answer_id"] in self._first]
+        if event.kind == "undo":
+            undone = self.event(event.payload["undoes"])
+            named = self._batches.get(undone.seq, [undone.seq])
+            return self.touched(undone) or [answer for answer in named if answer in self._first]
+        return []
 
     def _undo(self, seq: int) -> None:
         self.undone.add(seq)
@@ -141,11 +207,11 @@ class Ledger:
                 self._refresh(change["answer_id"])
 
     def _refresh(self, answer: int) -> None:
-        """The answer from its first version and the last revision that was not undone."""
+        """Recompute an answer from its first version and the last revision that was not undone."""
         if answer not in self._first:
             return  # a correction
-        self.records.pop(answer, None)
         if answer in self.undone:
+            self.records.pop(answer, None)
             return
         record = self._first[answer]
         for seq in self._revisions.get(answer, ()):
@@ -155,10 +221,10 @@ class Ledger:
 
     def answers(self) -> list[Record]:
         """Answers in effect, oldest first."""
-        return [self.records[seq] for seq in sorted(self.records)]
+        return list(self.records.values())
 
     def corrections(self) -> list[Event]:
-        """Corrections that nobody took back, oldest first."""
+        """Corrections in effect, oldest first."""
         return [
             event
             for event in self._of_kind.get("correction", ())
@@ -168,8 +234,21 @@ class Ledger:
     def _is_withdrawn(self, correction: int) -> bool:
         return any(seq not in self.undone for seq in self._revisions.get(correction, ()))
 
-    def settings(self) -> tuple[dict[str, Any], int]:
-        """All settings as they are now, and the event that set the number of clusters last."""
+    def withdrawn(self, event: Event) -> list[Event]:
+        """The corrections that an event withdraws to resolve a conflict."""
+        named = event.payload["changes"] if event.kind == "resolve" else []
+        events = [self.event(change["answer_id"]) for change in named]
+        return [one for one in events if one.kind == "correction" and not one.payload["conflict"]]
+
+    def reversed_by(self, event: Event) -> tuple[list[Event], list[Event]]:
+        """The corrections that an event takes back, and those that it makes again."""
+        if event.kind != "undo":
+            return self.withdrawn(event), []
+        undone = self.target(event)
+        is_used = undone.kind == "correction" and not undone.payload["conflict"]
+        return [undone] if is_used else [], self.withdrawn(undone)
+
+    def _settings(self) -> tuple[dict[str, Any], int]:
         found: dict[str, Any] = dict(self.events[0].payload["settings"])
         counted = 1
         for event in self._of_kind.get("setting", ()):
@@ -188,9 +267,9 @@ class Ledger:
 
 
 def _record(event: Event) -> Record:
-    fields = {name: value for name, value in event.payload.items() if name in Record.__dataclass_fields__}
-    fields["candidates"] = tuple(fields.get("candidates", ()))
-    return Record(**{"id": event.seq, "annotator": event.annotator, "time": event.time, **fields})
+    given = {name: value for name, value in event.payload.items() if name in _FIELDS}
+    given["candidates"] = tuple(given.get("candidates", ()))
+    return Record(**{"id": event.seq, "annotator": event.annotator, "time": event.time, **given})
 
 
 def _revised(record: Record, event: Event, answer: int) -> Record:

@@ -1,4 +1,4 @@
-"""What a session gives back."""
+"""Result types of the methods of a session."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Question:
-    """A question for a person.
+    """A question for an annotator.
 
     Attributes
     ----------
     id : int
-        Stays the same over restarts; `Session.tell` takes it.
+        Number of the question, the same after a restart; `Session.tell` takes it.
     kind : {"pair", "which", "clusters"}
         "Are these two the same?", "Which of these does it belong with?", "Do these two clusters belong together?".
     left, right : row ids
         For "which", `left` is the row and `right` is None.
     candidates : tuple of row ids
-        Of "which": one row of each group, likeliest first.
+        For "which": one row of each group, most probable group first.
     why : str
+        One sentence that tells the annotator why this question is asked.
     check : bool
-        Whether the answer is implied and asked to find errors.
+        Whether the answer is already implied and the question is asked to find errors.
     annotator : str
-        Whom it was given to.
+        The annotator to whom the question is leased.
     expires : float
-        When it may be given to somebody else, in seconds since 1970 (UTC).
+        End of the lease, in seconds since 1970 (UTC). Another annotator may get the question afterwards.
     rows : pair of tuples of row ids
-        Of "clusters": some rows of each.
+        For "clusters": some rows of each cluster.
     """
 
     id: int
@@ -45,16 +46,16 @@ class Question:
 
 @dataclass(frozen=True)
 class Link:
-    """One step of a conflict: what is said about two rows, and by which events.
+    """One step in the chain of a conflict: two rows, their answer, and the events that gave it.
 
     Attributes
     ----------
     left, right : row ids
     answer : {"same", "different"}
     events : tuple of ints
-        Answers and corrections that say so; none for what was given at the start.
+        Numbers of the answers and corrections that gave it. Empty for constraints given at the start.
     said_by : str
-        The same in words.
+        The same events in words.
     """
 
     left: Any
@@ -66,20 +67,26 @@ class Link:
 
 @dataclass(frozen=True)
 class Conflict:
-    """Something that contradicts what is known; it is kept out of use until it is resolved.
+    """An answer or correction that contradicts others. It is not used until the conflict is resolved.
 
     Attributes
     ----------
     id : int
-        The event that waits: an answer, a correction, or the latest answer of a disagreement.
+        Number of the unused event: an answer, a correction, or the latest answer of a disagreement.
     kind : {"answer", "correction", "disagreement"}
     message : str
     chain : tuple of row ids
-        The rows along the contradiction, each with the next one in `links`.
+        The rows of the contradiction in order. `links` has one link for each row and the next one.
     links : tuple of Link
-        The last one closes the circle.
+        The links between consecutive rows. The last link closes the cycle.
     answers : tuple of ints
-        The answers that could be changed to resolve it.
+        Answers that can be changed to resolve the conflict.
+    corrections : tuple of ints
+        Corrections that can be taken back to resolve the conflict.
+    cheapest : tuple of ints
+        The cheapest repair: answers to change to the opposite and corrections to take back, so that everything else can
+        hold. Prices are confidences. ``Session.resolve(conflict, "repair")`` applies it. Empty if there is none, or
+        if two are equally good in a disagreement.
     """
 
     id: int
@@ -88,6 +95,8 @@ class Conflict:
     chain: tuple[Any, ...]
     links: tuple[Link, ...]
     answers: tuple[int, ...]
+    corrections: tuple[int, ...] = ()
+    cheapest: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return self.message
@@ -95,17 +104,18 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Told:
-    """What became of an answer.
+    """The result of recording an answer.
 
     Attributes
     ----------
     id : int
-        The number of the answer.
+        Number of the answer.
     implied : int
-        How many more pairs are decided by it.
+        Number of further pairs that the answer decides.
     conflict : Conflict or None
+        The conflict, if the answer contradicts others.
     note : str or None
-        What people should know, such as another strategy.
+        A message for the annotator, such as a change of strategy.
     """
 
     id: int
@@ -116,18 +126,18 @@ class Told:
 
 @dataclass(frozen=True)
 class Corrected:
-    """What a correction does, or would do.
+    """The result of a correction or of its preview.
 
     Attributes
     ----------
     id : int or None
-        The number of the correction; None for a preview.
+        Number of the correction; None for a preview.
     changed : dict
         Row id → (cluster before, cluster after).
     cluster : int or None
-        The cluster that was made or kept.
+        Id of the cluster that results from the correction.
     conflict : Conflict or None
-        What it contradicts; then nothing changes.
+        The conflict, if the correction contradicts answers. No row moves then.
     """
 
     id: int | None
@@ -138,7 +148,7 @@ class Corrected:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster.
+    """A cluster with examples of its rows.
 
     Attributes
     ----------
@@ -146,9 +156,9 @@ class Cluster:
     name : str or None
     size : int
     typical : list of row ids
-        Nearest to its centre.
+        Rows nearest to the centre of the cluster.
     borderline : list of row ids
-        Nearly as near to another centre.
+        Rows almost as near to another centre.
     """
 
     id: int
@@ -168,7 +178,7 @@ class ReviewItem:
     left, right : row ids
     answer : {"same", "different", "unsure"}
     suspicion : float
-        From 0 to 1.
+        Estimated probability that the answer is wrong, from 0 to 1.
     likely : {"same", "different", "unsure"}
         The answer that fits better.
     reasons : tuple of str
@@ -188,30 +198,39 @@ class ReviewItem:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where things stand.
+    """Progress of a session.
 
     Attributes
     ----------
-    answered, unsure, implied : int
-        Answers in effect; those of them that are "unsure"; pairs that follow from the others.
+    answered : int
+        Number of answers in effect.
+    unsure : int
+        Number of answers in effect that are "unsure".
+    implied : int
+        Number of pairs that follow from the answers.
     groups : int
-        Groups of rows known to differ from each other.
-    n_rows, n_clusters : int
-        Rows that are present; clusters now.
-    conflicts, pending : int
-        What waits to be resolved; questions that wait for an answer.
+        Number of neighbourhoods: groups of rows known to differ from each other.
+    n_rows : int
+        Number of rows that are present in the data.
+    n_clusters : int
+        Current number of clusters.
+    conflicts : int
+        Number of unresolved conflicts.
+    pending : int
+        Number of questions without an answer.
     expected_gain : float
-        Chance that the next answer is one the clusters do not foresee.
+        Probability that the clusters do not predict the next answer.
     can_stop : bool
     reason : str
     strategy : str
     seconds : float or None
-        Median time of an answer.
+        Median time per answer.
     stale : bool
-        Whether something was said since the clusters were made.
+        Whether answers or corrections came after the last fit.
     version : int
+        Number of the last event.
     notes : tuple of str
-        From the last fit.
+        Notes of the last fit.
     """
 
     answered: int

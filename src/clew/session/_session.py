@@ -1,40 +1,50 @@
-"""`Session`: the loop of asking, answering and correcting, kept in a log that nothing is lost from."""
+"""`Session`: ask, answer and correct clusters, with every event stored in a durable log."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from clew.constraints import Constraints
+from clew.constraints import AnswerRecord, Constraints
 from clew.constraints._records import records_of
+from clew.datasets import Table
 from clew.exceptions import ParameterError
-from clew.session import _conflicts
 from clew.session._agreement import Agreement, agreement
 from clew.session._asking import Asking
+from clew.session._clustering import FitPlan, FitResult
+from clew.session._correcting import Correcting
 from clew.session._events import Event, to_json
-from clew.session._exchange import Exchanging
-from clew.session._leases import is_worth_asking, question_of
+from clew.session._exchanging import Exchanging
+from clew.session._export import export
+from clew.session._leases import question_of
 from clew.session._ledger import Record
-from clew.session._results import Progress, Question, ReviewItem
-from clew.session._review import ReviewPlan, plan_review, quick_review
-from clew.session._settings import SCALES, TEXTS, check_cluster, check_name, check_word, checked, utc
-from clew.session._state import State
+from clew.session._project import ProjectLog
+from clew.session._results import Cluster, Conflict, Corrected, Progress, Question, ReviewItem, Told
+from clew.session._review import ReviewPlan
+from clew.session._settings import MAKING, SCALES, TEXTS, check_cluster, check_name, check_word, checked, utc
+from clew.session._state import SessionState
 from clew.session._store import Store, is_url
+from clew.session._strategies import strategy_in
 from clew.session._table import Changes, ids_of, packed_rows, reference, referenced, row_hashes, table_of
 
+# Most seconds that `Session.close` waits for calls of other threads.
+_PATIENCE = 2.0
 
-class Session(Asking, Exchanging):
-    """Questions, answers and corrections about one table, kept for good.
 
-    `Session.create` begins a project, `Session.open` goes on with it. Everything said is appended to a log, in a
-    SQLite file or a PostgreSQL database, before a call returns; clusters are derived from it. Several processes and
-    threads may use one project at once.
+class Session:
+    """A project: questions, answers and corrections about one table, stored in a durable log.
+
+    `Session.create` starts a project, and `Session.open` opens it again. Every answer and correction is appended to a
+    log, in a SQLite file or a PostgreSQL database, before the call returns. Clusters are derived from the log. Several
+    processes and threads may use one project at once.
 
     Examples
     --------
@@ -50,6 +60,14 @@ class Session(Asking, Exchanging):
     3
     """
 
+    def __init__(self, project: ProjectLog) -> None:
+        self._project = project
+        self._asking, self._correcting, self._exchanging = Asking(project), Correcting(project), Exchanging(project)
+
+    @property
+    def _state(self) -> SessionState:
+        return self._project.state
+
     @classmethod
     def create(
         cls,
@@ -64,45 +82,47 @@ class Session(Asking, Exchanging):
         strategy: Any = None,
         scale: str = "auto",
         text: str = "auto",
-        metric: str = "euclidean",
+        metric: str = "auto",
         constraints: Any = None,
         overlap: int = 1,
         lease_seconds: float = 600,
-        check_share: float = 0.0,
+        check_share: float | None = None,
         random_state: int = 0,
     ) -> Self:
-        """Begin a project.
+        """Create a project.
 
         Parameters
         ----------
         path_or_url : path or str
             A new SQLite file, usually NAME.clew, or ``postgresql://user@host/database``.
         data : path, frame, array or sparse matrix
-            A file is referred to, not copied. Data that is in no file is kept in the project.
+            The project refers to a file by its path and does not copy it. Other data is stored in the project.
         name : str, optional
-            The project's name; that of the file unless given.
+            Name of the project. Default: the name of the file.
         id_column : str, optional
-            Names the rows. Without it rows are known by their position in the data.
+            Column with the ids of the rows. Without it, rows are identified by their position in the data.
         columns : sequence of str, optional
             The columns to cluster by.
         n_clusters : int, optional
-            Where it is known.
+            Number of clusters, if it is known.
         method : str, optional
-            An estimator by its name in the shell, such as "pck-means"; unless given, every certain answer and
-            correction holds.
+            Name of an estimator on the command line, such as "pck-means". Default: a method that satisfies every
+            certain answer and correction.
         strategy : str or Strategy, optional
-            What to ask, such as "min-max"; unless given, the best for whether `n_clusters` is known.
+            Query strategy, such as "min-max". Default: "auto".
         scale, text : str, default="auto"
-            How columns become numbers, see `clew.datasets.encode`; `describe` tells what became of them.
-        metric : {"euclidean", "cosine"}, default="euclidean"
+            Encoding of the columns, see `clew.datasets.encode`. `describe` shows the result.
+        metric : {"auto", "euclidean", "cosine"}, default="auto"
+            "auto" is cosine if text columns weigh more than all other columns, and Euclidean otherwise.
         constraints : optional
-            What is known beforehand, in any form `Constraints.of` takes; pairs in dicts, frames and files are ids.
+            Prior constraints, in any form that `Constraints.of` takes. Pairs in dicts, frames and files are row ids.
         overlap : int, default=1
-            How many people are asked about each pair.
+            Number of annotators who are asked about each pair.
         lease_seconds : float, default=600
-            After this time a question without an answer may go to somebody else.
-        check_share : float, default=0.0
-            Share of questions about what is implied already, to find errors; at most 0.05.
+            Time after which another annotator may get a question without an answer.
+        check_share : float, optional
+            Share of check questions, whose answers are already implied, to find errors: from 0 (none) to 0.05.
+            Default: only the check questions of the strategy, which `Auto` asks if an answer looks wrong, at most 0.05.
         random_state : int, default=0
         """
         given = checked(
@@ -125,50 +145,44 @@ class Session(Asking, Exchanging):
         }
         if n_clusters is not None and n_clusters > table.n_rows:
             raise ParameterError(f"n_clusters={n_clusters}, but there are {table.n_rows} rows. Lower n_clusters.")
-        known = Constraints.of(constraints, n_samples=table.n_rows, ids=np.array(ids, dtype=object))
+        known = Constraints.of(constraints, n_samples=table.n_rows, ids=np.array(ids, dtype=object)).numbered()
         known.require_consistent()
         where = reference(data, None if is_url(path_or_url) else Path(path_or_url).resolve().parent)
         payload = {"settings": settings, "data": where, "prior": _records(known)}
         body = packed_rows(ids, row_hashes(table, names), table if where is None else None)
         first = Event(1, "create", utc(time.time()), "", json.loads(to_json(payload)), body)
-        state = State([first], lambda _: table, [])  # what cannot be clustered is refused before anything is written
-        return cls(Store.create(path_or_url, name, first), state=state)
+        state = SessionState([first], lambda _: table, [])
+        if state.problem is not None:  # refuse data that cannot be clustered before anything is written
+            raise state.problem
+        return cls(ProjectLog(Store.create(path_or_url, name, first), state=state))
 
     @classmethod
     def open(cls, path_or_url: str | os.PathLike[str], data: Any = None, *, name: str | None = None) -> Self:
-        """Go on with a project.
+        """Open an existing project.
 
         Parameters
         ----------
         path_or_url : path or str
         data : path, frame or array, optional
-            Where the data is now; unless given, the file the project refers to. `changes` says what differs.
+            The data, if it has moved. Default: the file that the project refers to. `changes` lists the differences.
         name : str, optional
-            Which project, where a database holds several.
+            Name of the project, if the database holds several.
         """
         store = Store.open(path_or_url, name)
         try:
-            session = cls(store, data)
-            session._remember_data()
-            return session
+            project = ProjectLog(store, data)
+            project.remember_data()
+            return cls(project)
         except BaseException:
             store.close()
             raise
 
-    def _remember_data(self) -> None:
-        """A data file that is somewhere else now is found there from now on."""
-        where = reference(self._data, self._store.folder)
-        if where is None or where == self._state.ledger.data():
-            return
-        with self._writing() as transaction:
-            payload = {"settings": {}, "data": where, "reason": None}
-            self._append(transaction, "setting", "", payload)
-
     def close(self) -> None:
-        """Let go of the project; what was acknowledged is safe in any case."""
-        with self._lock:
-            self._closed = True
-            self._store.close()
+        """Close the project. Every call that has returned is already committed.
+
+        Running calls of other threads have a few seconds to finish. After that the database stays open for them.
+        """
+        self._project.close(_PATIENCE)
 
     def __enter__(self) -> Self:
         return self
@@ -177,168 +191,198 @@ class Session(Asking, Exchanging):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Session {self._store.name!r} in {self._store.place}, {self._version} events>"
+        return f"<Session {self._project.store.name!r} in {self._project.store.place}, {self.version} events>"
 
     def refresh(self) -> int:
-        """Take in what other processes have written; gives the version."""
-        with self._reading():
-            last_seq, lease_version = self._store.versions()
-            if last_seq != self._version:
-                self._catch_up(self._store.events(self._version))
-            if lease_version != self._lease_version:
-                self._state.take_leases(self._store.leases())
-                self._lease_version = lease_version
-            return self._version
+        """Read the events that other processes have written. Returns the version."""
+        return self._project.refresh()
 
     def set(self, *, annotator: str = "me", **settings: Any) -> None:
         """Change settings.
 
-        n_clusters, method, strategy, metric, overlap, lease_seconds, check_share, random_state; and how rows become
-        vectors: columns, scale, text.
+        Settings: n_clusters, method, strategy, metric, overlap, lease_seconds, check_share, random_state, and the
+        encoding of rows as vectors: columns, scale, text.
         """
         check_name(annotator)
         values = checked(settings)
-        with self._writing() as transaction:
-            n_rows = len(self._state.rows.present)
-            if (values.get("n_clusters") or 1) > n_rows:
+        with self._project.writing(mends=True) as transaction:
+            if values.get("n_clusters") is not None and values["n_clusters"] > (
+                n_rows := len(self._state.rows.present)
+            ):
                 raise ParameterError(
                     f"n_clusters={values['n_clusters']}, but there are {n_rows} rows. Lower n_clusters."
                 )
-            self._state.require_encodable(values)
-            self._append(transaction, "setting", annotator, {"settings": values, "reason": None})
+            remakes = any(self._differs(name, values[name]) for name in MAKING if name in values)
+            payload = {"settings": values, "reason": None, "remakes": remakes}
+            self._project.append(transaction, "setting", annotator, payload)
 
-    # -- looking ---------------------------------------------------------------------------------------------------
+    def _differs(self, name: str, value: Any) -> bool:
+        """Whether a value differs from the current setting. For `n_clusters`, corrections are counted."""
+        now = self._state.ledger.settings[name]
+        counted = name == "n_clusters" and value is not None and now is not None
+        return bool(value != (self._state.known.driver.n_clusters if counted else now))
+
+    # -- reading ---------------------------------------------------------------------------------------------------
 
     @property
     def version(self) -> int:
-        """The number of the last event this session knows."""
-        return self._version
+        """Number of the last event that this session has read."""
+        return self._project.version
 
     @property
     def said_version(self) -> int:
-        """The number of the last event that says something about the rows: not a fit, a name or a confirmation."""
-        with self._reading():
-            return self._state.said_version
+        """Number of the last event that is not a fit, a name or a confirmation."""
+        with self._project.reading():
+            return self._state.ledger.said_version
 
     @property
     def name(self) -> str:
         """The name of the project."""
-        return self._store.name
+        return self._project.store.name
+
+    @property
+    def problem(self) -> str | None:
+        """The reason why the log and the data cannot be turned into clusters. None if they can.
+
+        Such a project can still be read: `answers`, `history` and `export("answers", ...)` work. To repair it, undo the
+        last events with `undo` or change settings with `set`.
+        """
+        with self._project.reading():
+            return None if self._state.problem is None else str(self._state.problem)
+
+    @property
+    def project_id(self) -> str:
+        """Unique id of the project: a hash of its name and of the first event of its log.
+
+        Moving the file does not change the id. A copy of the file has the same id.
+        """
+        first = self._state.ledger.event(1)
+        head = "\n".join((self.name, first.time, to_json(first.payload)))
+        return hashlib.sha256(head.encode() + (first.body or b"")).hexdigest()[:32]
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings as they are now."""
-        return dict(self._state.settings)
+        """The current settings."""
+        with self._project.reading():
+            return dict(self._state.ledger.settings)
 
     @property
     def ids(self) -> list[Any]:
         """Ids of the rows that are present."""
-        return self._state.rows.names(range(len(self._state.rows.present)))
+        with self._project.reading():
+            return self._state.rows.names(range(len(self._state.rows.present)))
 
     @property
     def folder(self) -> Path | None:
-        """Where file names in cells start: the folder of the data; None if the project keeps the data itself."""
+        """Folder of the data, to which file names in cells are relative. None if the project stores the data."""
         where = self._state.ledger.data()
         if where is None:
             return None
-        path = referenced(where, self._store.folder)
+        path = referenced(where, self._project.store.folder)
         return path if path.is_dir() else path.parent
 
     @property
     def changes(self) -> Changes:
-        """What differs between the data and what the project knows of it."""
-        return self._state.rows.changes
+        """Differences between the data now and the data that the project has recorded."""
+        with self._project.reading():
+            return self._state.rows.changes
 
     @property
     def constraints(self) -> Constraints:
-        """What a fit gets, about the present rows, with their ids."""
-        with self._reading():
-            return self._state.constraints()._replace(ids=np.array(self.ids, dtype=object))
+        """The constraints that a fit uses, about the present rows, with their ids."""
+        with self._project.reading():
+            return self._state.known.constraints()._replace(ids=np.array(self.ids, dtype=object))
 
     def row(self, row: Any) -> dict[str, Any]:
-        """The user's values of a row."""
-        with self._reading():
+        """Values of a row, as in the user's table."""
+        with self._project.reading():
             return self._state.rows.values(row)
 
     def cluster_of(self, row: Any) -> int | None:
-        """The cluster a row is in now; None while there are none."""
-        with self._reading():
-            label = int(self._state.labels[self._state.rows.find(row)])
+        """Current cluster of a row. None while there are no clusters."""
+        with self._project.reading():
+            label = int(self._state.labelling.labels[self._state.rows.find(row)])
             return None if label < 0 else label
 
     def members(self, cluster: int) -> list[Any]:
-        """The rows of a cluster, the most typical first."""
-        with self._reading():
-            return [self._state.rows.ids[row] for row in self._state.clusters.rows(check_cluster(cluster))]
+        """The rows of a cluster, most typical first."""
+        with self._project.reading():
+            return [self._state.rows.ids[row] for row in self._state.labelling.clusters.rows(check_cluster(cluster))]
 
     @property
     def is_stale(self) -> bool:
-        """Whether something was said since the clusters were made."""
-        with self._reading():
-            return self._state.is_stale
+        """Whether answers or corrections came after the last fit."""
+        with self._project.reading():
+            return self._state.ledger.is_stale
 
     def describe(self) -> str:
-        """What became of each column, and how much it weighs."""
-        with self._reading():
+        """Describe the encoding and the weight of each column."""
+        with self._project.reading():
             return self._state.rows.encoded.describe()
+
+    @property
+    def metric(self) -> str:
+        """The metric in use: the setting, or the metric that "auto" chooses for these columns."""
+        with self._project.reading():
+            return self._state.rows.metric
 
     def answers(self) -> list[Record]:
         """Answers in effect, oldest first."""
-        with self._reading():
+        with self._project.reading():
             return self._state.ledger.answers()
 
     def history(self) -> list[Event]:
-        """Everything that happened, oldest first."""
-        with self._reading():
+        """All events of the log, oldest first."""
+        with self._project.reading():
             return list(self._state.ledger.events)
 
     def pending(self) -> list[Question]:
-        """Questions that wait for an answer."""
-        with self._reading():
-            return [question_of(lease) for lease in self._state.leases.values()]
+        """Questions without an answer."""
+        with self._project.reading():
+            return [question_of(lease) for lease in self._state.leases]
 
     def worth_asking(self, question: Question | int) -> bool:
-        """Whether a question still waits for an answer that does not follow from others."""
-        with self._reading():
+        """Whether a question is still open and its answer is not implied."""
+        with self._project.reading():
             lease = self._state.leases.get(question.id if isinstance(question, Question) else question)
-            return lease is not None and is_worth_asking(lease, self._state)
+            return lease is not None and self._state.leases.is_worth_asking(lease)
 
     def review(self, *, quick: bool = False) -> list[ReviewItem]:
-        """Answers worth a second look, the most suspicious first, with reasons and the likely right answer.
+        """Answers worth a second look, most suspicious first, with reasons and the most likely answer.
 
-        Takes seconds: `clew.audit.review` weighs what the rows and all other answers say. With `quick`, milliseconds:
-        answers that the present clusters break or pay for. Both list contradictions, disagreements and flags, and leave
-        out what somebody looked at again and kept (`confirm`).
+        The full review takes seconds: `clew.audit.review` compares each answer with the rows and all other answers.
+        With `quick` it takes milliseconds and lists answers that the current clusters violate or satisfy at a cost.
+        Both list contradictions, disagreements and flagged answers, and leave out confirmed answers (`confirm`).
         """
         if not quick:
             return self.plan_review().run()
-        with self._reading():
-            return quick_review(self._state)
+        with self._project.reading():
+            return self._state.reviews.quick()
 
     def plan_review(self) -> ReviewPlan:
-        """A review whose `run` needs neither the session nor its lock; it can be pickled."""
-        with self._reading():
-            return plan_review(self._state)
+        """Return a review whose `run` needs neither the session nor its lock. It can be pickled."""
+        with self._project.reading():
+            return self._state.reviews.plan()
 
     def agreement(self) -> Agreement:
-        """How people agree about pairs that were answered more than once."""
-        with self._reading():
-            return agreement(self._state.slots.values())
+        """Agreement of annotators about pairs that were answered more than once."""
+        with self._project.reading():
+            return agreement(self._state.known.slots.values())
 
     def provenance(self, pair: Sequence[Any]) -> list[Event]:
-        """The answers and corrections in use that speak about two rows."""
-        with self._reading():
+        """The answers and corrections in use that imply the relation between two rows."""
+        with self._project.reading():
             first, second = (self._state.rows.find_present(name) for name in pair)
-            return [self._state.ledger.event(seq) for seq in _conflicts.provenance(self._state, first, second)]
+            return [self._state.ledger.event(seq) for seq in self._state.conflicts.provenance(first, second)]
 
     def progress(self) -> Progress:
-        """Where things stand, and whether it is time to stop."""
-        with self._reading():
+        """Report the progress so far, and whether it is time to stop."""
+        with self._project.reading():
             state = self._state
-            now = state.driver.progress()
+            now = state.known.driver.progress()
             records = state.ledger.answers()
             times = [record.seconds for record in records if record.seconds is not None]
-            labels = state.labels[state.rows.present]
+            labels = state.labelling.present
             return Progress(
                 answered=len(records),
                 unsure=sum(record.answer == "unsure" for record in records),
@@ -346,21 +390,275 @@ class Session(Asking, Exchanging):
                 groups=now.neighbourhoods,
                 n_rows=len(state.rows.present),
                 n_clusters=len(np.unique(labels[labels >= 0])),
-                conflicts=len(self.conflicts()) if state.conflicting else 0,
-                pending=len(self._state.leases),
+                conflicts=state.known.n_conflicts,
+                pending=len(state.leases),
                 expected_gain=now.expected_gain,
                 can_stop=now.can_stop,
                 reason=now.reason,
-                strategy=state.strategy,
+                strategy=strategy_in(state.ledger.settings)["name"],
                 seconds=float(np.median(times)) if times else None,
-                stale=state.is_stale,
-                version=self._version,
-                notes=state.notes,
+                stale=state.ledger.is_stale,
+                version=self.version,
+                notes=state.labelling.notes,
             )
+
+    # -- asking and answering ----------------------------------------------------------------------------------------
+
+    def ask(self, annotator: str = "me", *, n: int | None = None) -> Any:
+        """Return the next question for an annotator, or None if none is left. With `n`: a list of up to n questions.
+
+        Each call returns new questions. A question is leased to the annotator for `lease_seconds`. If it has no answer
+        then, the next annotator who asks gets it. The lease is recorded before the call returns.
+        """
+        return self._asking.ask(annotator, n=n)
+
+    def tell(
+        self,
+        question: Question | int,
+        answer: Any,
+        *,
+        annotator: str | None = None,
+        seconds: float | None = None,
+        confidence: float = 1.0,
+        comment: str | None = None,
+        flag: bool = False,
+        about: Sequence[Any] | None = None,
+    ) -> Told:
+        """Record the answer to a question. The answer is committed when the call returns.
+
+        The same answer sent twice is recorded once, and both calls return the same. A different answer to an answered
+        question is refused; use `revise`. An answer that contradicts others is recorded but not used until the conflict
+        is resolved; see `Told.conflict`.
+
+        Parameters
+        ----------
+        question : Question or int
+            A question that `ask` returned, or its id.
+        answer : str
+            same, different, unsure, or any word `Constraints` reads. For a "which" question: a row id, "none" or
+            "unsure".
+        annotator : str, optional
+            Name of the annotator. Default: the annotator to whom the question is leased.
+        seconds : float, optional
+            Time the annotator took.
+        confidence : float, default=1.0
+            In (0, 1].
+        comment : str, optional
+        flag : bool, default=False
+            Marks the answer for review.
+        about : two row ids, optional
+            `left` and `right` of the question that was shown. Default: those of `question`. If the question with this
+            id is about other rows, the answer is refused, because it belongs to another project or another copy.
+        """
+        return self._asking.tell(
+            question,
+            answer,
+            annotator=annotator,
+            seconds=seconds,
+            confidence=confidence,
+            comment=comment,
+            flag=flag,
+            about=about,
+        )
+
+    def undo(self, annotator: str | None = None) -> Event | None:
+        """Undo the last event of any annotator, or of one annotator. Returns the undone event, or None.
+
+        If the event is an answer, its question is open again and leased to the same annotator. Each further call undoes
+        one more event.
+        """
+        return self._asking.undo(annotator)
+
+    def revise(
+        self,
+        answer_id: int,
+        answer: Any,
+        *,
+        annotator: str = "me",
+        confidence: float | None = None,
+        comment: str | None = None,
+    ) -> Told:
+        """Change an earlier answer. The log keeps both versions.
+
+        Parameters
+        ----------
+        answer_id : int
+            `Told.id`, or `Record.id` of `answers()`.
+        answer : str
+            The new answer, in any form that `tell` takes.
+        annotator : str
+        confidence : float, optional
+            Default: the confidence of the earlier answer.
+        comment : str, optional
+        """
+        return self._asking.revise(answer_id, answer, annotator=annotator, confidence=confidence, comment=comment)
+
+    def confirm(self, answer_id: int, *, annotator: str = "me") -> Record:
+        """Confirm an answer after a second look. `review` then lists it only if it is part of a conflict."""
+        return self._asking.confirm(answer_id, annotator=annotator)
+
+    def conflicts(self) -> list[Conflict]:
+        """All contradictions and disagreements that are not resolved yet. Their answers are not used meanwhile."""
+        return self._asking.conflicts()
+
+    def resolve(
+        self,
+        conflict: Conflict | int,
+        how: str,
+        *,
+        answer_id: int | None = None,
+        answer: Any = None,
+        correction: int | None = None,
+        annotator: str = "me",
+    ) -> list[Conflict]:
+        """Resolve a conflict. Returns the remaining conflicts.
+
+        Parameters
+        ----------
+        conflict : Conflict or int
+            One of `conflicts()`, or its id.
+        how : {"change", "withdraw", "soft", "unsure", "repair"}
+            "change" changes one answer: `answer_id`, by default the unused one. The new `answer` is the opposite unless
+            given. "withdraw" takes back one correction of the conflict: `correction`, by default the only one. Its rows
+            move back at once. "soft" turns all answers of the conflict into soft constraints, and applies an unused
+            correction. "unsure" turns the unused answer into "unsure", and withdraws an unused correction. "repair"
+            applies `Conflict.cheapest`: it changes these answers to the opposite and takes these corrections back.
+        answer_id : int, optional
+        answer : str, optional
+        correction : int, optional
+        annotator : str
+        """
+        return self._asking.resolve(
+            conflict, how, answer_id=answer_id, answer=answer, correction=correction, annotator=annotator
+        )
+
+    # -- clusters and corrections ------------------------------------------------------------------------------------
+
+    def plan_fit(self) -> FitPlan:
+        """Return a plan with all inputs of a fit. Its `run` may go on in another thread while people answer."""
+        return self._correcting.plan_fit()
+
+    def adopt(self, result: FitResult) -> bool:
+        """Use the result of a plan as the clusters. Returns False if a correction or new rows came in between."""
+        return self._correcting.adopt(result)
+
+    def fit(self) -> dict[Any, int]:
+        """Cluster again with all answers and corrections. Clusters that persist keep their ids."""
+        return self._correcting.fit()
+
+    def labels(self, *, refit: bool = True) -> dict[Any, int]:
+        """Cluster id of each present row. Fits first if the clusters are stale, unless `refit` is False.
+
+        Noise of a density method is in no cluster and is left out.
+        """
+        return self._correcting.labels(refit=refit)
+
+    def clusters(self, *, refit: bool = True) -> list[Cluster]:
+        """The clusters in order of their ids, with typical and borderline rows."""
+        return self._correcting.clusters(refit=refit)
+
+    def name_cluster(self, cluster: int, name: str, *, annotator: str = "me") -> None:
+        """Name a cluster. The name belongs to the cluster id. An empty name removes it."""
+        self._correcting.name_cluster(cluster, name, annotator=annotator)
+
+    def merge(self, cluster: int, other: int, *, annotator: str = "me") -> Corrected:
+        """Merge two clusters. Their rows stay together in every later fit. The first cluster keeps its id."""
+        return self._correcting.merge(cluster, other, annotator=annotator)
+
+    def split(self, cluster: int, rows: Sequence[Any], *, annotator: str = "me") -> Corrected:
+        """Split some rows off a cluster into a new cluster with a new id."""
+        return self._correcting.split(cluster, rows, annotator=annotator)
+
+    def move(self, row: Any, cluster: int | None = None, *, annotator: str = "me") -> Corrected:
+        """Move a row to another cluster, or with None into a new cluster of its own."""
+        return self._correcting.move(row, cluster, annotator=annotator)
+
+    def never(
+        self, *, clusters: Sequence[int] | None = None, rows: Sequence[Any] | None = None, annotator: str = "me"
+    ) -> Corrected:
+        """Keep two clusters, or two rows, apart in every later fit."""
+        return self._correcting.never(clusters=clusters, rows=rows, annotator=annotator)
+
+    def preview(self, kind: str, *args: Any, **named: Any) -> Corrected:
+        """Return the changes that a correction would make, without making it: ``preview("merge", 0, 3)``."""
+        return self._correcting.preview(kind, *args, **named)
+
+    # -- rows and files ----------------------------------------------------------------------------------------------
+
+    def add_rows(self, data: Any = None, *, annotator: str = "me") -> list[Any]:
+        """Add new rows. Each row joins the nearest cluster until the next fit. Returns the ids of the new rows.
+
+        Parameters
+        ----------
+        data : path, frame or array, optional
+            Rows with the columns of the project, which are then stored in the log. Default: the rows that are in the
+            data file but not yet in the project.
+        annotator : str
+        """
+        return self._exchanging.add_rows(data, annotator=annotator)
+
+    def read_rows(self, data: Any) -> Table:
+        """Read rows with the columns of the project, without adding them. `add_rows` takes the table.
+
+        Parameters
+        ----------
+        data : path, frame or array
+        """
+        return self._exchanging.read_rows(data)
+
+    def read_answers(self, answers: Any, *, format: str | None = None) -> list[AnswerRecord]:
+        """Read answers about the rows of the project, without recording them. `import_answers` takes the list.
+
+        Parameters
+        ----------
+        answers, format
+            As for `import_answers`.
+        """
+        return self._exchanging.read_answers(answers, format=format)
+
+    def import_answers(self, answers: Any, *, annotator: str | None = None, format: str | None = None) -> int:
+        """Import answers, all of them or none. Returns the number of new answers.
+
+        Parameters
+        ----------
+        answers : path or records
+            A file with the columns ``id_1, id_2, answer[, confidence, annotator, time, seconds, comment]``, a file of
+            another tool (see `clew.constraints.read_answers`), or such records as dicts or (id_1, id_2, answer) tuples.
+        annotator : str, optional
+            Annotator of the answers that name none.
+        format : str, optional
+            The tool that wrote the file. Default: detected from the content.
+        """
+        return self._exchanging.import_answers(answers, annotator=annotator, format=format)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Write a copy of the project to a .clew file, which can be opened like the project.
+
+        The file is complete or not written at all. Others can answer meanwhile. A data file that the project refers to
+        is not copied.
+        """
+        with self._project.reading():
+            self._project.store.backup(path)
+
+    def export(self, what: str, path: str | os.PathLike[str]) -> None:
+        """Write "labels", "constraints" or "answers" as csv, tsv, jsonl or parquet. An error leaves no partial file."""
+        with self._project.reading():
+            if what == "labels" and self._state.ledger.is_stale:
+                self.fit()
+            export(self._state, what, path)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Run several calls in one transaction. All of them are committed when the block ends, or none.
+
+        The results of the calls are durable only after the block. Twenty simultaneous answers thus take one disk write.
+        """
+        with self._project.together():
+            yield
 
 
 def _records(known: Constraints) -> dict[str, list[Any]] | None:
-    """Prior knowledge as the log holds it, in the user's ids."""
+    """Convert prior constraints to columns for the log, with the user's row ids."""
     if not known:
         return None
     columns = records_of(known)

@@ -1,4 +1,4 @@
-"""Settings of a session and the small checks of what people give."""
+"""Settings of a session, and validation of arguments."""
 
 from __future__ import annotations
 
@@ -8,26 +8,30 @@ from typing import Any
 
 import numpy as np
 
+from clew._registry import by_method_name, find_method
 from clew._validation import NONE, check_parameters, integer, number, words
+from clew.active._questions import MOST_CHECKS
 from clew.exceptions import ParameterError
-from clew.session._clustering import check_method
 from clew.session._strategies import strategy_setting
 
-# What decides how rows become vectors.
+# Settings that change the encoding of rows as vectors.
 ENCODING = ("columns", "scale", "text")
-# What can be changed while a project lives.
+# Settings that change the clusters. After such a change all clusters are fitted again, even corrected ones.
+MAKING = ("n_clusters", "method", "metric", *ENCODING)
+# Settings that `Session.set` can change.
 SETTABLE = (
     "n_clusters", "method", "strategy", "overlap", "lease_seconds", "check_share", "random_state", "metric", *ENCODING,
 )  # fmt: skip
 SCALES = ("auto", "standard", "minmax", "robust", "none")
+METRICS = ("auto", "euclidean", "cosine")
 TEXTS = ("auto", "tfidf", "embeddings", "none")
 _ALLOWED = {
     "n_clusters": integer(1) | NONE,
     "overlap": integer(1),
     "lease_seconds": number(0),
-    "check_share": number(0, 0.05),
+    "check_share": number(0, MOST_CHECKS) | NONE,
     "random_state": integer(0),
-    "metric": words("euclidean", "cosine"),
+    "metric": words(*METRICS),
     "scale": words(*SCALES),
     "text": words(*TEXTS),
 }
@@ -38,16 +42,22 @@ class _Given:
         vars(self).update(values)
 
 
-_Given.__name__ = "Session"  # as errors name it
+_Given.__name__ = "Session"  # the name in error messages
 
 
 def checked(values: dict[str, Any]) -> dict[str, Any]:
-    """Settings as the log holds them; refused where one is out of range."""
+    """Validate settings and convert them for the log. Raises if one is out of range."""
     unknown = [name for name in values if name not in SETTABLE]
     if unknown or not values:
         raise ParameterError(f"set: expected some of {', '.join(SETTABLE)}, got {', '.join(values) or 'none'}.")
     check_parameters(_Given(values), {name: allowed for name, allowed in _ALLOWED.items() if name in values})
-    check_method(values.get("method"))
+    if values.get("method") is not None:
+        name = find_method(str(values["method"]), "clusterer")
+        if by_method_name("clusterer")[name]._capabilities.pairwise is not None:
+            raise ParameterError(
+                f'"{name}" clusters a square matrix, but a session clusters rows. Choose another method.'
+            )
+        values = values | {"method": name}
     if values.get("columns") is not None:
         values = values | {"columns": _column_names(values["columns"])}
     if "strategy" in values:
@@ -62,36 +72,49 @@ def _column_names(columns: Any) -> list[str]:
 
 
 def check_word(name: str, value: Any, known: Sequence[str]) -> None:
-    """Refuse anything but one of some words."""
+    """Raise if a value is not one of the known words."""
     if value not in known:
         raise ParameterError(f"{name}={value!r}: expected {', '.join(map(repr, known[:-1]))} or {known[-1]!r}.")
 
 
 def check_confidence(confidence: Any) -> float:
-    """A number in (0, 1]."""
+    """Validate a confidence: a number in (0, 1]."""
     if isinstance(confidence, bool) or not isinstance(confidence, int | float | np.number) or not 0 < confidence <= 1:
         raise ParameterError(f"confidence={confidence!r}: expected a number in (0, 1].")
     return float(confidence)
 
 
 def check_name(annotator: Any) -> str:
-    """The name of a person."""
-    if not isinstance(annotator, str) or not annotator.strip() or len(annotator) > 200 or "\0" in annotator:
+    """Validate the name of an annotator."""
+    if not _is_text(annotator) or not annotator.strip() or len(annotator) > 200:
         raise ParameterError(f"annotator={annotator!r}: expected a name of 1 to 200 characters.")
     return annotator
 
 
 def check_text(name: str, value: Any) -> str | None:
-    """A text, or None."""
+    """Validate a text, or None."""
     if value is None:
         return None
-    if not isinstance(value, str) or "\0" in value:
+    if not _is_text(value):
         raise ParameterError(f"{name}={value!r}: expected text.")
-    return value
+    return str(value)
+
+
+def _is_text(value: Any) -> bool:
+    """Whether every database can store the text: no NUL character, and no half of a surrogate pair."""
+    return isinstance(value, str) and "\0" not in value and _is_utf8(value)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_seconds(seconds: Any) -> float | None:
-    """A time, or None."""
+    """Validate a number of seconds, or None."""
     if seconds is None:
         return None
     if (
@@ -104,12 +127,12 @@ def check_seconds(seconds: Any) -> float | None:
 
 
 def check_cluster(cluster: Any) -> int:
-    """A cluster id."""
+    """Validate a cluster id."""
     if isinstance(cluster, bool) or not isinstance(cluster, int | np.integer):
-        raise ParameterError(f"{cluster!r} is no cluster id: expected an integer.")
+        raise ParameterError(f"{cluster!r} is not a cluster id: expected an integer.")
     return int(cluster)
 
 
 def utc(seconds: float) -> str:
-    """A moment as the log holds it."""
+    """Format a time in seconds since 1970 for the log, as ISO 8601 in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

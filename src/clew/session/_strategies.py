@@ -1,4 +1,4 @@
-"""Which strategy asks, by its name."""
+"""Query strategies by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import clew.active
 from clew.active import Auto, Strategy
 from clew.exceptions import ParameterError
 
-# After this many "different" in a row the stream is too one-sided for a person, and another strategy takes over.
+# After this many "different" answers in a row another strategy takes over, because annotators tire of such questions.
 ONE_SIDED = 20
 
 
@@ -19,9 +19,8 @@ def strategies() -> dict[str, type]:
     found = {}
     for name in clew.active.__all__:
         cls = getattr(clew.active, name)
-        if inspect.isclass(cls) and "rng" in getattr(inspect.unwrap(cls.__call__), "__annotations__", {}):
+        if inspect.isclass(cls) and cls is not Strategy and Strategy in cls.__mro__:
             found[_name(cls)] = cls
-    found.pop("strategy", None)
     return found
 
 
@@ -30,18 +29,23 @@ def _name(cls: type) -> str:
 
 
 def default_strategy() -> str:
-    """The strategy when nobody chose one."""
+    """Name of the default strategy."""
     return _name(Auto)
 
 
+def strategy_in(settings: dict[str, Any]) -> dict[str, Any]:
+    """The strategy that settings choose, with its parameters."""
+    return settings["strategy"] or {"name": default_strategy(), "parameters": {}}
+
+
 def next_strategy(name: str) -> str:
-    """Who takes over when answers are one-sided: two that ask about other rows, in turn."""
+    """Name of the strategy that takes over when answers are one-sided: the next of three in turn."""
     turns = ["auto", "super-instances", "ability-to-separate"]
     return turns[(turns.index(name) + 1) % len(turns)] if name in turns else turns[0]
 
 
 def strategy_setting(strategy: Any) -> Any:
-    """A strategy as the log holds it: None, a name, or a name with parameters."""
+    """Convert a strategy for the log: None, a name, or a name with parameters."""
     if strategy is None:
         return None
     if isinstance(strategy, dict):
@@ -58,7 +62,7 @@ def strategy_setting(strategy: Any) -> Any:
 
 
 def made(setting: dict[str, Any]) -> Strategy:
-    """The strategy a setting stands for."""
+    """Make the strategy that a setting describes."""
     known = strategies()
     if setting["name"] not in known:
         raise ParameterError(f"strategy={setting['name']!r}: expected one of {', '.join(known)}.")

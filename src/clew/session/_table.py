@@ -1,7 +1,7 @@
-"""The user's rows: referenced, not copied, with a fingerprint that tells what has changed.
+"""The user's rows: read from the referenced file, with a hash per row that detects changes.
 
-A row is known by its id and keeps its number (its *ordinal*) for ever. Rows come from the table the project refers to,
-and from tables that were added later, which the log holds.
+A row is identified by its id and keeps its number (its *ordinal*) for ever. Rows come from the table that the project
+refers to, and from tables that were added later and are stored in the log.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import io
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.preprocessing import normalize
 
 from clew.constraints import key_of
 from clew.datasets import Encoded, Table, as_table, encode
@@ -28,23 +29,26 @@ IntArray = npt.NDArray[np.int64]
 HashArray = npt.NDArray[np.uint64]
 
 _MOST_NAMED = 5
-# Lists of so many numbers may be curves; their neighbours are alike from this autocorrelation on, over so many rows.
+# Largest number allowed in the data. Sums of squares of larger numbers overflow.
+_MOST = 1e150
+# Vectors are curves if they have 5 to 4,096 numbers and an autocorrelation of at least 0.3, measured on 200 rows.
 _LEAST_CURVE, _MOST_CURVE = 5, 4096
 _ALIKE, _CURVES_SEEN = 0.3, 200
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What differs between the data now and the data the project knows; false when nothing does.
+    """Differences between the data now and the data that the project has recorded. False if there are none.
 
     Attributes
     ----------
     added : list
-        Ids in the data that the project does not know: `Session.add_rows` takes them in.
+        Ids that are in the data but not yet in the project. `Session.add_rows` adds them.
     missing : list
-        Ids the project knows that the data lacks. Their answers are kept; they are out of every fit until they return.
+        Ids that are in the project but not in the data. Their answers are kept, and fits leave them out until they
+        return.
     changed : list
-        Ids whose values differ.
+        Ids of rows with other values than before.
     new_columns, lost_columns : list of str
     """
 
@@ -80,15 +84,24 @@ def _counted(things: Sequence[Any], one: str, many: str) -> str:
 
 
 def table_of(data: Any, id_column: str | None = None) -> Table:
-    """A table from a path, a frame, an array or records; ids are kept as they are written."""
+    """Read a table from a path, a frame, an array or records. Ids stay as they are written."""
     return as_table(data, text=[] if id_column is None else [id_column])
 
 
 def ids_of(table: Table, id_column: str | None) -> list[Any]:
-    """The user's names of the rows; their numbers where no column names them."""
+    """Ids of the rows: the values of the id column, or the row positions without one."""
     if id_column is None:
         return list(range(table.n_rows))
-    return [_plain(value) for value in table.ids(id_column).tolist()]
+    names = [_plain(value) for value in table.ids(id_column).tolist()]
+    first_row: dict[str, int] = {}
+    for row, name in enumerate(names):
+        earlier = first_row.setdefault(key_of(name), row)
+        if earlier != row:
+            raise DataError(
+                f'Column "{id_column}" of {table.source} has the ids {names[earlier]!r} (row {earlier}) and {name!r} '
+                f"(row {row}). Ids that differ only in spaces around them, or as 7 and 7.0, are one id. Change one."
+            )
+    return names
 
 
 def _plain(value: Any) -> Any:
@@ -96,7 +109,7 @@ def _plain(value: Any) -> Any:
 
 
 def packed_table(table: Table) -> bytes:
-    """A table as bytes (npz, no pickle), for data that is in no file."""
+    """Serialise a table as bytes (npz, no pickle), for data that is not in a file."""
     stored: dict[str, Any] = {"features": np.array(table.features, dtype=str)}
     for name, column in table.values.items():
         if sparse.issparse(column):
@@ -113,7 +126,7 @@ def packed_table(table: Table) -> bytes:
 
 
 def unpacked_table(body: bytes) -> Table:
-    """The table that `packed_table` packed."""
+    """Read a table that `packed_table` wrote."""
     with np.load(io.BytesIO(body), allow_pickle=False) as stored:
         values: dict[str, Any] = {}
         for key in stored.files:
@@ -133,7 +146,7 @@ def unpacked_table(body: bytes) -> Table:
 
 
 def row_hashes(table: Table, columns: Iterable[str]) -> HashArray:
-    """A hash of each row over some columns; the same on every machine, whatever the order of rows."""
+    """Hash each row over some columns. The hash is the same on every machine and in any order of rows."""
     total = np.zeros(table.n_rows, dtype=np.uint64)
     for name in columns:
         seed = np.uint64(_text_hash(name))
@@ -168,7 +181,7 @@ def _number_bits(values: npt.NDArray[Any]) -> HashArray:
 
 
 def _mixed(bits: HashArray) -> HashArray:
-    """The finaliser of splitmix64: every bit depends on every other."""
+    """Mix the bits with the finaliser of splitmix64, so that every output bit depends on every input bit."""
     with np.errstate(over="ignore"):
         bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -180,7 +193,7 @@ def _text_hash(text: Any) -> int:
 
 
 def packed_rows(ids: Sequence[Any], hashes: HashArray, table: Table | None) -> bytes:
-    """Ids and fingerprints of rows, and the rows themselves where no file holds them."""
+    """Serialise ids and hashes of rows, and the rows themselves if they are not in a file."""
     stored: dict[str, Any] = {"ids": np.frombuffer(json.dumps(list(ids)).encode(), dtype=np.uint8), "hashes": hashes}
     if table is not None:
         stored["table"] = np.frombuffer(packed_table(table), dtype=np.uint8)
@@ -190,7 +203,7 @@ def packed_rows(ids: Sequence[Any], hashes: HashArray, table: Table | None) -> b
 
 
 def unpacked_rows(body: bytes) -> tuple[list[Any], HashArray, Table | None]:
-    """What `packed_rows` packed."""
+    """Read rows that `packed_rows` wrote."""
     with np.load(io.BytesIO(body), allow_pickle=False) as stored:
         table = unpacked_table(stored["table"].tobytes()) if "table" in stored.files else None
         return json.loads(stored["ids"].tobytes()), stored["hashes"], table
@@ -199,48 +212,67 @@ def unpacked_rows(body: bytes) -> tuple[list[Any], HashArray, Table | None]:
 # -- rows of a project -------------------------------------------------------------------------------------------------
 
 
-class Rows:
-    """All rows of a project: their ids, where their values are, and the matrix to cluster.
+class ProjectRows:
+    """All rows of a project: their ids, their positions in the data, and the matrix to cluster.
 
     Attributes
     ----------
     ids : list
-        By ordinal.
+        Ids by ordinal, including rows whose addition was undone.
+    known : set of str
+        Keys of the rows that belong to the project, without rows whose addition was undone.
     present : ndarray of ints
-        Ordinals of the rows that have values now, ascending; position p of `X` is row ``present[p]``.
+        Ordinals of the rows that are in the data now, ascending. Position p of `X` is the row ``present[p]``.
     position : ndarray of ints
-        By ordinal, -1 where a row is missing.
+        Position in `X` by ordinal, -1 for a missing row. For example, with four rows of which row 1 is missing,
+        ``present = [0, 2, 3]`` and ``position = [0, -1, 1, 2]``.
     encoded : Encoded
-        The values of the present rows, and what became of each column.
+        The encoded values of the present rows, and a report on each column.
+    metric : {"euclidean", "cosine"}
+        The metric of the settings. "auto" chooses one from the columns.
     X : ndarray
+        Matrix of the present rows, scaled to length one if the metric is cosine. Strategies, fits, typical rows,
+        nearest clusters and reviews all use it, so that Euclidean distances rank rows as the metric does.
     changes : Changes
     """
 
-    def __init__(self, settings: dict[str, Any], base: Table, known: Sequence[bytes]) -> None:
+    def __init__(self, settings: dict[str, Any], base: Table, given: Sequence[tuple[bytes, bool]]) -> None:
         id_column, columns = settings["id_column"], settings["table_columns"]
         self.ids: list[Any] = []
         self.ordinal: dict[str, int] = {}
-        base_row = {key_of(name): row for row, name in enumerate(ids_of(base, id_column))}
+        self.known: set[str] = set()
+        names = ids_of(base, id_column)
+        base_row = {key_of(name): row for row, name in enumerate(names)}
         shared = [name for name in columns if name in base.values]
         base_hashes = row_hashes(base, shared) if len(shared) == len(columns) else None
-        parts, sources, rows, missing, changed = [base], [], [], [], []
-        for body in known:
+        parts, missing, changed, before = [base], [], [], []
+        sources: list[int] = []
+        rows: list[int] = []
+        for number, (body, counts) in enumerate(given):
             ids, hashes, table = unpacked_rows(body)
-            stored = table is not None and body is not known[0]
+            stored = table is not None and number > 0
             if stored and table is not None:
                 parts.append(table)
             for place, name in enumerate(ids):
                 key = key_of(name)
-                self.ordinal[key] = len(self.ids)
-                self.ids.append(name)
+                ordinal = self.ordinal.setdefault(key, len(self.ids))
+                if ordinal == len(self.ids):
+                    self.ids.append(name)
+                    sources.append(-1)
+                    rows.append(-1)
+                if not counts:
+                    continue
+                self.known.add(key)
                 row = place if stored else base_row.get(key, -1)
-                sources.append((len(parts) - 1 if stored else 0) if row >= 0 else -1)
-                rows.append(row)
+                sources[ordinal], rows[ordinal] = (len(parts) - 1 if stored else 0) if row >= 0 else -1, row
                 if row < 0:
                     missing.append(name)
                 elif not stored and base_hashes is not None and base_hashes[row] != hashes[place]:
                     changed.append(name)
-        new = [name for name in ids_of(base, id_column) if key_of(name) not in self.ordinal]
+                    before.append(hashes[place])
+        if id_column is None and base_hashes is not None:
+            _require_order(base.source, changed, base_hashes, before)
+        new = [name for name in names if key_of(name) not in self.known]
         self.changes = Changes(
             new, missing, changed,
             [name for name in base.values if name not in columns], [name for name in columns if name not in shared],
@@ -253,33 +285,42 @@ class Rows:
         self.position[self.present] = np.arange(len(self.present))
         table = _joined(parts, shared, source[self.present], row_of[self.present])
         self.encoded = encoded(table, settings)
-        self.X = self.encoded.X
+        self.metric = self.encoded.metric if settings["metric"] == "auto" else str(settings["metric"])
+        self.X = normalize(self.encoded.X) if self.metric == "cosine" else self.encoded.X
 
     def find(self, name: Any) -> int:
-        """The ordinal of a row from the user's id."""
+        """Ordinal of the row with an id."""
         key = key_of(name)
-        if key not in self.ordinal:
+        if key not in self.known:
             raise NotFoundError(f"There is no row {name!r}. Rows are named by their ids, such as {self.ids[0]!r}.")
         return self.ordinal[key]
 
     def find_present(self, name: Any) -> int:
-        """The position in X of a row from the user's id."""
+        """Position in X of the row with an id."""
         position = int(self.position[self.find(name)])
         if position < 0:
-            raise ParameterError(f"Row {name!r} is missing from the data now; nothing can be said about it.")
+            raise ParameterError(f"Row {name!r} is not in the data now, so answers and corrections cannot name it.")
         return position
 
+    def ordinals(self, names: Iterable[Any]) -> IntArray:
+        """Ordinals of rows with known ids, whether they are present or not."""
+        return np.array([self.ordinal[key_of(name)] for name in names], dtype=np.int64)
+
+    def positions(self, names: Iterable[Any]) -> list[int]:
+        """Positions in X of rows with known ids, -1 for missing rows."""
+        return self.position[self.ordinals(names)].tolist()
+
     def names(self, positions: Iterable[int]) -> list[Any]:
-        """The user's ids of positions in X."""
+        """Ids of the rows at some positions in X."""
         return [self.ids[self.present[position]] for position in positions]
 
     @property
     def records(self) -> Mapping[Any, Mapping[str, Any]]:
-        """The user's rows by their ids, for answers about whole records."""
+        """The user's rows by id, for files of answers that hold whole records."""
         return self.encoded.table.rows(np.array(self.names(range(len(self.present))), dtype=object))
 
     def values(self, name: Any) -> dict[str, Any]:
-        """The user's values of a row; of columns of vectors, curves are shown and other lists of numbers left out."""
+        """Values of a row, as in the user's table. Vectors are shown only if they are curves, not embeddings."""
         position = self.find_present(name)
         values, curves = self.encoded.values, self._curves
         return {
@@ -297,8 +338,21 @@ class Rows:
         }
 
 
+def _require_order(source: str, changed: Sequence[int], now: HashArray, before: Sequence[np.uint64]) -> None:
+    """Raise if rows without an id column are in another order than before."""
+    place_of = {int(one): name for name, one in zip(changed, before, strict=True)}
+    moved = [(place_of[int(now[row])], row) for row in changed if int(now[row]) in place_of]
+    if moved:
+        old, new = moved[0]
+        raise DataError(
+            f"The rows of {source} are in another order than before: row {new} was row {old}, and "
+            f"{len(moved)} rows moved in total. Without an id column, rows are identified by their position, so "
+            "answers would apply to other rows. Restore the order, or create a new project with an id column."
+        )
+
+
 def is_curve(column: Any) -> bool:
-    """Whether vectors are worth looking at as curves: numbers next to each other are alike, unlike in embeddings."""
+    """Whether vectors are curves: neighbouring numbers are correlated, unlike in embeddings."""
     if sparse.issparse(column) or column.ndim != 2 or not _LEAST_CURVE <= column.shape[1] <= _MOST_CURVE:
         return False
     some = np.asarray(column[:: max(1, len(column) // _CURVES_SEEN)], dtype=np.float64)
@@ -308,10 +362,11 @@ def is_curve(column: Any) -> bool:
 
 
 def _joined(parts: list[Table], columns: list[str], source: IntArray, row_of: IntArray) -> Table:
-    """Rows from several tables as one, in the order asked for."""
+    """Concatenate rows of several tables into one table, in the given order."""
     values: dict[str, Any] = {}
     for name in columns:
         pieces = [part.values[name] for part in parts]
+        _require_one_width(name, parts)
         starts = np.cumsum([0, *(piece.shape[0] for piece in pieces[:-1])])
         if any(sparse.issparse(piece) for piece in pieces):
             whole: Any = sparse.vstack(pieces, format="csr")
@@ -323,22 +378,41 @@ def _joined(parts: list[Table], columns: list[str], source: IntArray, row_of: In
     return Table(parts[0].source, values, features, len(source))
 
 
+def _require_one_width(name: str, parts: list[Table]) -> None:
+    """Raise if vectors have another length than those of the project."""
+    width = parts[0].values[name].shape[1:]
+    other = next((part for part in parts if part.values[name].shape[1:] != width), None)
+    if other is not None:
+        raise DataError(
+            f'Column "{name}" has {_numbers(other.values[name].shape[1:])} per row in {other.source}, but '
+            f"{_numbers(width)} in {parts[0].source}. All rows of a project need the same number."
+        )
+
+
+def _numbers(width: tuple[int, ...]) -> str:
+    n = width[0] if width else 1
+    return f"{n} number" if n == 1 else f"{n} numbers"
+
+
 def _as_text(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if column.dtype == object:
         return column
     return np.array(["" if value != value else str(_plain(value)) for value in column.tolist()], dtype=object)
 
 
-def like(table: Table, columns: Sequence[str]) -> Table:
-    """A table to be added, with the columns of the project in their order."""
+def like(table: Table, columns: Sequence[str], project: Table) -> Table:
+    """Bring a table to be added to the columns of the project, in their order. Raises if vector lengths differ."""
     lost = next((name for name in columns if name not in table.values), None)
     if lost is not None:
         raise DataError(f"{table.source} lacks the column {lost!r} of the project. It has {', '.join(table.values)}.")
+    for name in project.values:
+        _require_one_width(name, [replace(project, source="the project"), table])
     return Table(table.source, {name: table.values[name] for name in columns}, tuple(columns), table.n_rows)
 
 
 def encoded(table: Table, settings: dict[str, Any]) -> Encoded:
-    """The vectors to cluster by: the one place that decides how columns become numbers."""
+    """Encode a table as vectors with the settings of the project."""
+    require_moderate(table, settings)
     return encode(
         table,
         id_column=settings["id_column"],
@@ -349,8 +423,23 @@ def encoded(table: Table, settings: dict[str, Any]) -> Encoded:
     )
 
 
+def require_moderate(table: Table, settings: dict[str, Any]) -> None:
+    """Raise if a number is so large that its square overflows."""
+    for name in settings["columns"] or table.features:
+        column = table.values.get(name)
+        if name == settings["id_column"] or column is None or column.dtype.kind != "f":
+            continue
+        cells = column.data if sparse.issparse(column) else column
+        large = np.abs(cells) > _MOST
+        if large.any():
+            raise DataError(
+                f'Column "{name}" of {table.source} holds {cells[large].flat[0]:g}: its square is too large for '
+                f"float64 numbers. Correct the value, or leave the column out."
+            )
+
+
 def reference(data: Any, folder: Path | None) -> dict[str, Any] | None:
-    """How to find a data file again: its path as such, and from the project's folder."""
+    """Paths by which a data file is found again: absolute, and relative to the project's folder."""
     if not isinstance(data, str | os.PathLike):
         return None
     path = Path(data).resolve()
@@ -359,7 +448,7 @@ def reference(data: Any, folder: Path | None) -> dict[str, Any] | None:
 
 
 def referenced(where: dict[str, Any], folder: Path | None) -> Path:
-    """The data file a project refers to: beside the project if it moved with it, else where it was."""
+    """Path of the data file of a project: relative to the project's folder if it is there, else absolute."""
     if folder is not None and where["relative"] is not None and (folder / where["relative"]).exists():
         return folder / where["relative"]
     path = Path(where["path"])

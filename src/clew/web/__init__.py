@@ -1,4 +1,4 @@
-"""A session over HTTP: routes for scripts, a page for people.
+"""Serve a session over HTTP: an API for scripts and a page for people.
 
 Needs the extra ``app``.
 """
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["create_app", "serve"]
 
-# Found on first use: processes that only calculate load no server.
+# Resolved on first use, so that background processes do not import the server.
 _HOMES = {"create_app": "_app", "serve": "_serve"}
 
 

@@ -1,4 +1,4 @@
-"""The application: routes, errors as sentences, and the guard around it all."""
+"""The ASGI application: routes, error messages and access control."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from clew.exceptions import (
     MissingExtraError,
     NotFoundError,
     StorageError,
+    StrategyError,
+    TooLargeError,
+    UnknownOutcomeError,
 )
 
 try:
-    from fastapi import FastAPI, Request
+    from fastapi import Depends, FastAPI, Request
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse
     from fastapi.staticfiles import StaticFiles
     from starlette.exceptions import HTTPException
+    from starlette.routing import Match
 except ImportError as error:
     raise MissingExtraError("The server needs FastAPI: pip install 'clew[app]'.") from error
 
@@ -34,42 +38,45 @@ from clew.web._security import Guard, check_token
 from clew.web._worker import Worker
 
 STATIC = Path(__file__).with_name("static")
-# Written out: as a model, FastAPI would build it anew for every status of every route.
+# A plain schema, because FastAPI would rebuild a model for every status of every route.
 _PROBLEM = {
     "type": "object",
     "properties": {
         "error": {"type": "string", "description": "What happened, which input, and what to do."},
-        "field": {"type": "string", "description": "The field that is wrong, where it is one."},
+        "field": {"type": "string", "description": "The name of the wrong field, if there is one."},
     },
     "required": ["error"],
 }
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"description": sentence, "content": {"application/json": {"schema": _PROBLEM}}}
     for status, sentence in {
-        400: "A value does not fit.",
+        400: "A value is not allowed.",
         401: "The token is missing.",
-        403: "Another site, another name, or a file outside the folder of the data.",
-        404: "It is not there.",
-        409: "The question was answered otherwise.",
-        413: "The request is too large.",
-        422: "The request is not of the form expected.",
-        503: "The database cannot be written now. Nothing was recorded.",
+        403: "The request comes from another site or host name, or asks for a file outside the data folder.",
+        404: "There is no such row, question, answer, cluster or file.",
+        408: "The rest of the request did not arrive.",
+        409: "The question has another answer already.",
+        412: "The page that sent this belongs to another project.",
+        413: "The request, or the content of a file, is too large.",
+        422: "The request does not have the expected form.",
+        503: "The database cannot be written at the moment. Nothing was recorded.",
+        504: "It is unknown whether this was recorded. An answer can be sent again.",
         507: "The disk is full. Nothing was recorded.",
     }.items()
 }
 
 
 def create_app(session: Session, *, token: str, hosts: Iterable[str] = ()) -> FastAPI:
-    """A session as an ASGI application; see `serve` for one that runs.
+    """Make an ASGI application of a session; `serve` also runs it.
 
     Parameters
     ----------
     session : Session
         Stays open when the application ends.
     token : str
-        Everybody needs it, as ``Authorization: Bearer TOKEN`` or once as ``/?token=TOKEN``.
+        Secret that every client must send, as ``Authorization: Bearer TOKEN`` or once as ``/?token=TOKEN``.
     hosts : names, optional
-        Names the server is reached by, beside localhost and addresses.
+        Host names of the server, in addition to localhost and IP addresses.
 
     Examples
     --------
@@ -94,21 +101,34 @@ def create_app(session: Session, *, token: str, hosts: Iterable[str] = ()) -> Fa
             await asyncio.to_thread(worker.close)
 
     app = FastAPI(
-        title="clew", version=__version__, summary="Clustering with what people know.", docs_url=None, redoc_url=None,
-        openapi_url="/api/openapi.json", lifespan=lifespan, responses=_REFUSALS,
+        title="clew", version=__version__, summary="Clustering with constraints.", docs_url=None, redoc_url=None,
+        openapi_url="/api/openapi.json", lifespan=lifespan, responses=_REFUSALS, redirect_slashes=False,
     )  # fmt: skip
     app.state.worker = worker
     for routes in (asking_routes(worker), cluster_routes(worker), data_routes(worker)):
-        app.include_router(routes, prefix="/api")
+        app.include_router(routes, prefix="/api", dependencies=[Depends(_same_project)])
     app.add_api_route("/api/health", _health, tags=["server"], response_model=dict[str, str])
-    app.mount("/", StaticFiles(directory=STATIC, html=True), name="page")
+    app.router.default = StaticFiles(
+        directory=STATIC, html=True
+    )  # a mount would answer wrong methods of a route with 404
     _tell_errors(app)
     app.add_middleware(Guard, token=token, hosts=tuple(hosts))
     return app
 
 
+async def _same_project(request: Request) -> None:
+    """Refuse requests of a page that belongs to another project, which was served here before."""
+    worker: Worker = request.app.state.worker
+    meant = request.headers.get("x-clew-project")
+    if meant is not None and meant != worker.project:
+        raise HTTPException(
+            412,
+            f'This page belongs to another project; "{worker.session.name}" is served here now. Load the page again.',
+        )
+
+
 async def _health() -> dict[str, str]:
-    """Whether the server is up; needs no token."""
+    """Tell that the server is up. Needs no token."""
     return {"status": "ok"}
 
 
@@ -116,7 +136,7 @@ async def _health() -> dict[str, str]:
 
 
 def _tell_errors(app: FastAPI) -> None:
-    """Every error is a sentence; no traceback leaves the server."""
+    """Answer every error with a sentence, never with a traceback."""
 
     @app.exception_handler(ClewError)
     async def refused(_: Request, error: ClewError) -> JSONResponse:
@@ -132,19 +152,36 @@ def _tell_errors(app: FastAPI) -> None:
         return _problem(422, f"{'.'.join(where)}: {sentence}.", ".".join(where))
 
     @app.exception_handler(HTTPException)
-    async def failed(_: Request, error: HTTPException) -> JSONResponse:
-        sentence = "There is nothing here." if error.detail == "Not Found" else str(error.detail)
-        return _problem(error.status_code, sentence, headers=dict(error.headers or {}))
+    async def failed(request: Request, error: HTTPException) -> JSONResponse:
+        methods = _methods_of(app, request) if error.status_code == 405 else []
+        if methods:
+            allowed = ", ".join(methods)
+            return _problem(405, f"{request.method} is not allowed here. Use {allowed}.", headers={"Allow": allowed})
+        if error.status_code in (404, 405):
+            return _problem(404, "There is nothing here.")
+        return _problem(error.status_code, str(error.detail), headers=dict(error.headers or {}))
+
+
+def _methods_of(app: FastAPI, request: Request) -> list[str]:
+    """HTTP methods that are allowed for the path of a request. Files of the page are read-only."""
+    if not request.url.path.startswith("/api/"):
+        return ["GET", "HEAD"]
+    scopes = [dict(request.scope) | {"method": method} for method in ("GET", "PATCH", "POST", "PUT")]
+    return [one["method"] for one in scopes if any(route.matches(one)[0] is Match.FULL for route in app.routes)]
 
 
 def _code_of(error: ClewError) -> int:
+    if isinstance(error, UnknownOutcomeError):
+        return 504
     if isinstance(error, StorageError):
         return 507 if error.is_full else 503
-    if isinstance(error, NotFoundError):
-        return 404
-    return 409 if isinstance(error, AnsweredError) else 400
+    codes = {NotFoundError: 404, AnsweredError: 409, TooLargeError: 413, StrategyError: 500}
+    return next((code for kind, code in codes.items() if isinstance(error, kind)), 400)
 
 
 def _problem(code: int, sentence: str, field: str | None = None, headers: dict[str, str] | None = None) -> JSONResponse:
+    sentence = sentence.encode(
+        "utf-8", "backslashreplace"
+    ).decode()  # names from files may contain half of a surrogate pair
     body = {"error": sentence} if field is None else {"error": sentence, "field": field}
     return JSONResponse(body, code, headers)

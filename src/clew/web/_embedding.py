@@ -1,4 +1,4 @@
-"""Where rows are on the map: principal components at once, and a map of neighbours that takes its time."""
+"""Positions of rows on the map: by principal components, which is fast, or by t-SNE, which takes longer."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from sklearn.utils.extmath import randomized_svd
 FloatArray = npt.NDArray[np.float64]
 Points = npt.NDArray[np.float32]
 
-# Columns that neighbours are found by; more are projected on their main directions.
+# Columns used for the neighbour search. Wider data is projected on its principal components.
 _MOST_COLUMNS = 50
 _PERPLEXITY = 30
-# Rows that are embedded: all up to this many, else a sample, with openTSNE and without.
+# Largest number of rows that t-SNE embeds, with openTSNE and without. Beyond, it embeds a sample.
 _MOST_ROWS, _MOST_ROWS_PLAIN = 50_000, 5_000
-# Other rows are put among this many nearest ones of the sample.
+# The other rows are placed between this many nearest rows of the sample.
 _PLACED_BY = 3
 
 
 def flat(X: Any, random_state: int = 0) -> Points:
-    """Rows in two dimensions by principal components, from -1 to 1 and with the same unit on both axes.
+    """Project rows on two principal components, scaled to -1 to 1 with the same unit on both axes.
 
-    A plane is drawn as it is. Sparse rows are projected before they are centred, so that they stay sparse.
+    Data with two columns is not projected. Sparse rows are projected before they are centred, so that they stay sparse.
     """
     points = np.zeros((X.shape[0], 2))
     if min(X.shape) <= 2:
@@ -50,14 +50,14 @@ def _framed(points: FloatArray) -> Points:
 
 @dataclass(frozen=True)
 class NeighbourMap:
-    """Rows in two dimensions such that near rows stay near, by t-SNE; `run` takes seconds to minutes."""
+    """Embed rows in two dimensions by t-SNE, which keeps near rows near. `run` takes seconds to minutes."""
 
     X: FloatArray
     random_state: int
 
     @classmethod
     def of(cls, X: Any, random_state: int) -> NeighbourMap:
-        """The plan for rows of any kind."""
+        """Plan the map for dense or sparse rows."""
         if min(X.shape) > _MOST_COLUMNS:
             X = TruncatedSVD(_MOST_COLUMNS, random_state=random_state).fit_transform(X)
         elif sparse.issparse(X):
@@ -67,7 +67,7 @@ class NeighbourMap:
     def run(self) -> Points:
         """The points, from -1 to 1."""
         n = len(self.X)
-        if n < 4 or self.X.shape[1] <= 2:  # a plane keeps its own neighbours best
+        if n < 4 or self.X.shape[1] <= 2:  # two columns need no embedding
             return flat(self.X, self.random_state)
         embed, most = (_by_open_tsne, _MOST_ROWS) if find_spec("openTSNE") else (_by_sklearn, _MOST_ROWS_PLAIN)
         if n <= most:
@@ -99,13 +99,13 @@ def _perplexity(X: FloatArray) -> float:
 
 
 def _start(X: FloatArray, random_state: int) -> Points:
-    """Principal components, small and a little shaken: rows that are equal could never part."""
+    """Initial positions: small principal components, with noise so that equal rows can separate."""
     noise = np.random.default_rng(random_state).normal(scale=0.01, size=(len(X), 2))
     return np.asarray(1e-4 * (flat(X, random_state) + noise), dtype=np.float32)
 
 
 def _placed(rows: FloatArray, known: FloatArray, points: FloatArray) -> FloatArray:
-    """Rows between the nearest ones that have a point, the nearer the more."""
+    """Place rows at the weighted mean of their nearest embedded rows, the nearer the heavier."""
     far, near = NearestNeighbors(n_neighbors=_PLACED_BY).fit(known).kneighbors(rows)
     weights = 1 / np.maximum(far, np.finfo(float).tiny ** 0.5)
     return np.asarray((weights[:, :, None] * points[near]).sum(axis=1) / weights.sum(axis=1, keepdims=True))

@@ -1,6 +1,6 @@
-"""Long work in processes of their own, at low priority: answering goes first, and stopping the server never waits.
+"""Background jobs in separate processes with low priority, so that they delay neither answers nor shutdown.
 
-`python -m clew.web._errands` is such a process: it reads a plan, runs it and writes what came of it.
+`python -m clew.web._errands` is such a process: it reads a plan, runs it and writes the result.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from typing import Any, Protocol
 from clew.exceptions import ClewError
 
 _LOGGER = logging.getLogger("clew.web")
-# Below everything that people wait for.
+# Lower priority than everything that people wait for.
 _NICE = 10
 _BUG = "This is a bug in clew; the terminal of the server shows more."
 
 
 class Plan(Protocol):
-    """Work that needs nothing but what it holds; it is pickled."""
+    """A job that contains all the data it needs; it is pickled."""
 
     def run(self) -> Any:
-        """Do it."""
+        """Run the job and return its result."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an errand.
+    """Latest result of a background job.
 
     Attributes
     ----------
     key : int or None
-        What `value` or `problem` is about; None before the first one is done.
+        Key of `value` or `problem`; None before the first job is done.
     value : object or None
-        The last result, perhaps of an earlier key.
+        The latest result, perhaps for an earlier key.
     working : bool
-        Whether a newer one is on its way.
+        Whether a newer result is being computed.
     problem : str or None
-        Why the last one failed.
+        Why the latest job failed.
     """
 
     key: int | None = None
@@ -54,12 +54,12 @@ class Outcome:
 
 
 class Errands:
-    """One process at a time; of each name the latest outcome is kept.
+    """Run background jobs one at a time, and keep the latest outcome of each name.
 
     Attributes
     ----------
     done : int
-        Errands finished so far.
+        Number of finished jobs.
     """
 
     def __init__(self) -> None:
@@ -73,11 +73,11 @@ class Errands:
         self.done = 0
 
     def open(self) -> None:
-        """Take errands; the thread starts with the first."""
+        """Accept jobs; the thread starts with the first one."""
         self._closed = False
 
     def look(self, name: str, key: int, plan: Callable[[], Plan]) -> Outcome:
-        """What is there under a name; unless it is about this key, work on that begins."""
+        """Return the latest outcome of a name, and start a job if the outcome is for another key."""
         with self._lock:
             known = self._outcomes.get(name, Outcome())
             if known.key == key or self._closed:
@@ -94,12 +94,12 @@ class Errands:
             return replace(known, working=True)
 
     def settle(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until no job is running."""
         with self._lock:
             self._lock.wait_for(lambda: not self._wanted and self._at_work is None)
 
     def close(self) -> None:
-        """Give up what is under way."""
+        """Stop the running job."""
         with self._lock:
             self._closed = True
             self._wanted.clear()
@@ -135,12 +135,12 @@ class Errands:
             return name, key, plan
 
     def _sent(self, plan: Plan) -> tuple[Any, str | None]:
-        """Have a plan run; gives its value, or why there is none."""
+        """Run a plan in a process; return its value, or the reason why there is none."""
         with self._lock:
             if self._closed:
                 return None, _BUG
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "clew.web._errands"],
+                [sys.executable, "-P", "-m", "clew.web._errands"],  # -P: do not import modules from the data folder
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             )  # fmt: skip
         told, errors = self._process.communicate(pickle.dumps(plan))
@@ -149,17 +149,17 @@ class Errands:
         if status == 0:
             return pickle.loads(told)
         if not self._closed:
-            _LOGGER.error("An errand failed: %s", errors.decode(errors="replace"))
+            _LOGGER.error("A background job failed: %s", errors.decode(errors="replace"))
         return None, _BUG
 
 
 def main() -> None:
-    """Run the plan that comes in, and write its value, or why it refused."""
+    """Read a plan from stdin, run it, and write its value or the error to stdout."""
     with contextlib.suppress(AttributeError, OSError):
         os.nice(_NICE)
     plan = pickle.load(sys.stdin.buffer)
     with os.fdopen(os.dup(1), "wb") as output:
-        os.dup2(2, 1)  # whatever prints does not mix with the result
+        os.dup2(2, 1)  # printed text does not mix with the result
         told: tuple[Any, str | None]
         try:
             told = plan.run(), None

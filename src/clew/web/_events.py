@@ -1,4 +1,4 @@
-"""Server-sent events: whoever listens hears of new answers and new clusters."""
+"""Server-sent events: tell clients of new answers and new clusters."""
 
 from __future__ import annotations
 
@@ -10,27 +10,30 @@ from typing import Any
 from clew.web._views import Status, plain, status
 from clew.web._worker import Worker
 
-# Seconds between looks, and between signs of life that keep proxies from closing a quiet stream.
+# Seconds between checks for news, and between keep-alive comments, without which proxies close a quiet stream.
 _LOOK = 0.25
 _SIGN_OF_LIFE = 15.0
+# Largest number of streams. Each checks for news several times a second.
+MOST_STREAMS = 500
 
 
 class Latest:
-    """Progress, worked out once for all who listen."""
+    """The latest progress, computed once for all streams."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
         self._turn = asyncio.Lock()
         self._key: tuple[Any, ...] | None = None
         self._status: Status | None = None
+        self.n_streams = 0
 
     def key(self) -> tuple[Any, ...]:
-        """What has to change for listeners to hear of it."""
+        """A value that changes whenever there is something to tell."""
         fits = self._worker.fits
         return self._worker.session.version, fits.count, fits.running, fits.problem
 
     async def status(self) -> Status:
-        """The status as it is now."""
+        """The current status."""
         async with self._turn:
             key = self.key()
             if self._status is None or key != self._key:
@@ -39,8 +42,19 @@ class Latest:
 
 
 async def stream(worker: Worker, latest: Latest) -> AsyncIterator[str]:
-    """``progress`` after every change, ``clusters`` after every fit, both at once at the start; ``errands`` when a
-    review or a map that was waited for is there."""
+    """Server-sent events: ``progress`` after every change, and ``clusters`` after every fit.
+
+    Both are also sent at the start. ``errands`` is sent when a background job, a review or a map, is done.
+    """
+    latest.n_streams += 1
+    try:
+        async for event in _news(worker, latest):
+            yield event
+    finally:
+        latest.n_streams -= 1
+
+
+async def _news(worker: Worker, latest: Latest) -> AsyncIterator[str]:
     told: tuple[Any, ...] | None = None
     n_fits, n_errands, quiet = -1, worker.errands.done, 0.0
     while not worker.closing:

@@ -1,4 +1,4 @@
-"""What requests may say: every text, list and number has its limit."""
+"""Models of request bodies. Every text, list and number has a limit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-# Row ids, rows and questions in one request.
+# Largest numbers of row ids, rows and questions in one request.
 MOST_ROWS = 10_000
 MOST_SHOWN = 500
 MOST_QUESTIONS = 50
@@ -45,17 +45,24 @@ Confidence = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
 
 class Body(BaseModel):
-    """A body without surprises: a misspelt field is refused."""
+    """Base of request bodies; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Next(Body):
-    """Who asks, how many questions, and which are on the screen."""
+    """Request for questions: the annotator, how many, and the ones that are on the screen."""
 
     annotator: Annotator = "me"
     n: Annotated[int, Field(strict=True, ge=1, le=MOST_QUESTIONS)] | None = None
     holding: Annotated[list[Number], Field(max_length=1000)] | None = None
+
+
+class Visit(Body):
+    """The annotator who opens the page, and a random text that identifies the browser."""
+
+    annotator: Annotator
+    browser: Word
 
 
 class Held(Body):
@@ -64,11 +71,14 @@ class Held(Body):
     questions: Annotated[list[Number], Field(max_length=1000)]
 
 
-class Answered(Body):
+class AnswerBody(Body):
     """An answer to a question."""
 
     question: Number
     answer: RowId = Field(description='same, different or unsure; for a "which" question a row id, none or unsure')
+    about: Annotated[list[RowId | None], Field(min_length=2, max_length=2)] | None = Field(
+        None, description="left and right of the question as it was shown; a question about other rows is refused"
+    )
     annotator: Annotator | None = None
     seconds: Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)] | None = None
     confidence: Confidence = 1.0
@@ -77,7 +87,7 @@ class Answered(Body):
 
 
 class Revised(Body):
-    """Another answer instead of an earlier one."""
+    """A new answer that replaces an earlier one."""
 
     answer: RowId
     annotator: Annotator = "me"
@@ -86,34 +96,35 @@ class Revised(Body):
 
 
 class Confirmed(Body):
-    """Who looked at an answer again and kept it."""
+    """The annotator who confirms an answer after a second look."""
 
     annotator: Annotator = "me"
 
 
 class Undo(Body):
-    """Whose last deed is taken back; anybody's unless given."""
+    """The annotator whose last action is undone; by default the last action of anybody."""
 
     annotator: Annotator | None = None
 
 
 class Resolved(Body):
-    """How a conflict is settled."""
+    """How to resolve a conflict."""
 
-    how: Literal["change", "soft", "unsure"]
+    how: Literal["change", "withdraw", "soft", "unsure", "repair"]
     answer_id: Number | None = None
     answer: RowId | None = None
+    correction: Number | None = None
     annotator: Annotator = "me"
 
 
 class Named(Body):
-    """A name for a cluster; an empty one takes it away."""
+    """A name for a cluster; an empty text removes it."""
 
     name: Annotated[str, StringConstraints(max_length=200), AfterValidator(_printable)]
     annotator: Annotator = "me"
 
 
-class Correction(Body):
+class CorrectionBody(Body):
     """merge: cluster, other · split: cluster, rows · move: row, cluster or null · never: two clusters or two rows."""
 
     kind: Literal["merge", "split", "move", "never"]
@@ -125,7 +136,7 @@ class Correction(Body):
     annotator: Annotator = "me"
 
     @model_validator(mode="after")
-    def _check(self) -> Correction:
+    def _check(self) -> CorrectionBody:
         needed = {"merge": ("cluster", "other"), "split": ("cluster", "rows"), "move": ("row",), "never": ()}[self.kind]
         allowed = {*needed, *{"move": ("cluster",), "never": ("clusters", "rows")}.get(self.kind, ())}
         given = set(self.arguments())
@@ -139,23 +150,23 @@ class Correction(Body):
         return self
 
     def arguments(self) -> dict[str, Any]:
-        """What the correction is about, by the names `Session.preview` has for it."""
+        """The arguments of the correction, by the names that `Session.preview` uses."""
         names = ("cluster", "other", "row", "rows", "clusters")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
 class Settings(Body):
-    """Settings to change; those left out stay."""
+    """Settings to change; others stay as they are."""
 
     n_clusters: Annotated[int, Field(strict=True, ge=1, le=_MOST_ID)] | None = None
     method: Word | None = None
     strategy: Word | None = None
-    metric: Literal["euclidean", "cosine"] = "euclidean"
+    metric: Literal["auto", "euclidean", "cosine"] = "auto"
     columns: Annotated[list[Word], Field(min_length=1, max_length=MOST_ROWS)] | None = None
     scale: Word = "auto"
     text: Word = "auto"
     overlap: Annotated[int, Field(strict=True, ge=1, le=100)] = 1
     lease_seconds: Annotated[float, Field(ge=1, le=1e7, allow_inf_nan=False)] = 600
-    check_share: Annotated[float, Field(ge=0, le=0.05, allow_inf_nan=False)] = 0.0
+    check_share: Annotated[float, Field(ge=0, le=0.05, allow_inf_nan=False)] | None = None
     random_state: Number = 0
     annotator: Annotator = "me"

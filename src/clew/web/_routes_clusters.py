@@ -1,4 +1,4 @@
-"""Clusters, corrections of them, and the map."""
+"""Routes for clusters, corrections and the map."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from clew.web._worker import Worker
 
 _BYTES: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": {}}}}
 _LATER: dict[int | str, dict[str, Any]] = {
-    202: {"description": "It is being made; an event `map` tells when it is there."}
+    202: {"description": "The map is being computed. The event `errands` tells when it is ready."}
 }
 
 
 def cluster_routes(worker: Worker) -> APIRouter:
-    """What the answers make of the rows."""
+    """Routes for clusters and the map."""
     router, session = APIRouter(tags=["clusters"]), worker.session
     chart = Chart(session)
 
@@ -35,14 +35,14 @@ def cluster_routes(worker: Worker) -> APIRouter:
 
     @router.get("/labels", response_model=dict[str, int])
     async def labels(wait: bool = True) -> Any:
-        """The cluster id of each row; `wait=false` takes the clusters as they are, without the latest answers."""
+        """Return the cluster id of each row. `wait=false` returns the current clusters without the latest answers."""
         await settle(wait)
         found = await worker.slow(session.labels, refit=False)
         return JSONResponse({str(row): cluster for row, cluster in found.items()})
 
     @router.get("/clusters", response_model=list[Cluster])
     async def clusters(wait: bool = True) -> Any:
-        """The clusters by id, with their names, sizes, typical and borderline rows."""
+        """List the clusters with their names, sizes, typical and borderline rows."""
         await settle(wait)
         return await worker.slow(session.clusters, refit=False)
 
@@ -52,36 +52,36 @@ def cluster_routes(worker: Worker) -> APIRouter:
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
         limit: Annotated[int, Query(ge=1, le=take.MOST_ROWS)] = 100,
     ) -> Any:
-        """Ids of the rows of a cluster, the most typical first."""
+        """List the row ids of a cluster, most typical first."""
         await settle(False)
         return (await worker.slow(session.members, cluster))[offset : offset + limit]
 
     @router.patch("/clusters/{cluster}", response_model=list[Cluster])
     async def name(cluster: take.PathNumber, body: take.Named) -> Any:
-        """Give a cluster a name, which stays with its id. Gives all clusters."""
+        """Name a cluster. Returns all clusters."""
         await settle(False)
         await worker.quick(session.name_cluster, cluster, body.name, annotator=body.annotator)
         return await worker.slow(session.clusters, refit=False)
 
-    @router.post("/corrections", status_code=201, response_model=show.Correction)
-    async def correct(body: take.Correction) -> Any:
-        """Merge, split, move or never join; holds in every later fit. `conflict` says what it contradicts."""
+    @router.post("/corrections", status_code=201, response_model=show.CorrectionView)
+    async def correct(body: take.CorrectionBody) -> Any:
+        """Merge, split, move or never join, in this and every later fit. `conflict` lists contradictions."""
         await settle(False)
         return show.correction(await worker.slow(_correct, session, body))
 
-    @router.post("/corrections/preview", response_model=show.Correction)
-    async def preview(body: take.Correction) -> Any:
-        """What a correction would change, without making it."""
+    @router.post("/corrections/preview", response_model=show.CorrectionView)
+    async def preview(body: take.CorrectionBody) -> Any:
+        """Return what a correction would change, without recording it."""
         await settle(False)
         return show.correction(await worker.slow(session.preview, body.kind, **body.arguments()))
 
     @router.get("/map", response_class=Response, responses=_BYTES | _LATER)
     async def points(embedding: Literal["pca", "neighbours"] = "pca") -> Response:
-        """All rows in two dimensions: x and y of each as float32, little-endian, from -1 to 1.
+        """Return the positions of all rows on the map: x and y as little-endian float32, from -1 to 1.
 
-        `pca` shows what differs most, at once; `neighbours` keeps near rows near (t-SNE) and is made in the background:
-        202 until it is there. The header `Clew-Rows` changes when rows are added; ids and clusters of the map carry the
-        same one.
+        `pca` uses principal components. `neighbours` uses t-SNE, which keeps near rows near. It is computed in the
+        background, with status 202 until it is ready. The header `Clew-Rows` changes when rows are added. The ids and
+        clusters of the map have the same header.
         """
         drawn = await worker.slow(chart.drawn)
         if embedding == "pca":
@@ -97,21 +97,21 @@ def cluster_routes(worker: Worker) -> APIRouter:
 
     @router.get("/map/clusters", response_class=Response, responses=_BYTES)
     async def point_clusters() -> Response:
-        """The cluster id of each point as int32, little-endian; -1 for none yet."""
+        """Return the cluster id of each point as little-endian int32; -1 if it has none yet."""
         await settle(False)
         drawn = await worker.slow(chart.drawn)
         return _bytes((await worker.slow(chart.clusters)).astype("<i4"), drawn.version)
 
     @router.get("/map/ids", response_model=list[Any])
     async def point_ids() -> Any:
-        """The row id of each point."""
+        """Return the row id of each point."""
         drawn = await worker.slow(chart.drawn)
         return JSONResponse(drawn.ids, headers={"Clew-Rows": str(drawn.version)})
 
     return router
 
 
-def _correct(session: Session, body: take.Correction) -> Any:
+def _correct(session: Session, body: take.CorrectionBody) -> Any:
     given = body.arguments()
     if body.kind == "move":
         given = {"cluster": None} | given
@@ -134,7 +134,7 @@ class Drawn:
 
 
 class Chart:
-    """Where each row is on the map: worked out once for as long as the rows stay the same."""
+    """Positions of the rows on the map, computed once until rows change."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -142,7 +142,7 @@ class Chart:
         self._drawn: Drawn | None = None
 
     def drawn(self) -> Drawn:
-        """The map of the present rows."""
+        """The map of the current rows."""
         with self._turn:
             plan = self._session.plan_fit()
             if self._drawn is None or self._drawn.rows is not plan.X:

@@ -1,10 +1,13 @@
-"""Rows, files in and out, and settings."""
+"""Routes for rows, uploads, downloads and settings."""
 
 from __future__ import annotations
 
+import errno
 import mimetypes
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,17 +16,21 @@ from fastapi.responses import FileResponse
 from starlette.exceptions import HTTPException
 
 from clew._registry import by_method_name
+from clew.datasets import check_size
 from clew.datasets._images import confined
-from clew.exceptions import ClewError, FileError, NotFoundError
-from clew.session import SCALES, TEXTS, Session, strategies
+from clew.exceptions import ClewError, FileError, NotFoundError, StorageError, TooLargeError
+from clew.session import METRICS, SCALES, TEXTS, Session, strategies
 from clew.web import _models as take
 from clew.web import _views as show
 from clew.web._worker import Worker
 
 _TYPES = {"csv": "text/csv", "jsonl": "application/x-ndjson", "parquet": "application/vnd.apache.parquet",
           "tsv": "text/tab-separated-values"}  # fmt: skip
+# Largest memory of an uploaded file once it is read, and largest numbers of rows and answers in one upload.
+MOST_READ = 256 << 20
+MOST_NEW_ROWS, MOST_NEW_ANSWERS = 50_000, 10_000
 _READABLE = (*_TYPES, "json", "ndjson")
-# Files a card can show or play; nothing that a browser could run, such as SVG.
+# Files that a card can show or play. SVG is left out, because browsers can run scripts in it.
 _SHOWABLE = frozenset(
     {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".avif", ".wav", ".mp3", ".ogg", ".flac", ".m4a"}
 )
@@ -35,53 +42,51 @@ _FILE_BODY = {
 }
 FileName = Annotated[
     str,
-    Query(min_length=1, max_length=200, description="The name of the file; its ending says the format.",
+    Query(min_length=1, max_length=200, description="The name of the file. Its ending gives the format.",
           examples=["answers.csv"]),
 ]  # fmt: skip
 
 
 def data_routes(worker: Worker) -> APIRouter:
-    """What goes in and out."""
+    """Routes for rows, files and settings."""
     router, session = APIRouter(tags=["data"]), worker.session
 
     @router.get("/rows", response_model=list[show.Row])
     async def rows(ids: Annotated[list[str], Query(min_length=1, max_length=take.MOST_SHOWN)]) -> Any:
-        """The values of some rows: `?ids=a&ids=b`."""
+        """Return the values of some rows: `?ids=a&ids=b`."""
         return await worker.quick(_rows, session, ids)
 
     @router.post("/rows", status_code=201, response_model=show.Added, openapi_extra=_FILE_BODY)
     async def add_rows(request: Request, name: FileName, annotator: take.Annotator = "me") -> Any:
-        """Take in new rows from a csv, tsv, jsonl or parquet file with the columns of the project."""
-        ids = await _uploaded(worker, request, name, lambda path: session.add_rows(path, annotator=annotator))
+        """Add the rows of a csv, tsv, jsonl or parquet file with the columns of the project."""
+        ids = await _uploaded(worker, request, name, partial(_added, session, annotator))
         return show.Added(len(ids), ids[: take.MOST_SHOWN])
 
     @router.post("/rows/rescan", status_code=201, response_model=show.Added)
     async def rescan(annotator: take.Annotator = "me") -> Any:
-        """Take in rows that were appended to the data file."""
-        ids = await worker.slow(session.add_rows, annotator=annotator)
+        """Add rows that were appended to the data file."""
+        ids = await worker.take_in(session.add_rows, annotator=annotator)
         return show.Added(len(ids), ids[: take.MOST_SHOWN])
 
     @router.get("/rows/file", response_class=Response, responses={200: {"content": {"*/*": {}}}})
     async def row_file(
         id: Annotated[str, Query(max_length=1000)], column: Annotated[str, Query(max_length=1000)]
     ) -> FileResponse:
-        """The image or sound that a cell names; only from the folder of the data."""
+        """Return the image or sound that a cell names. It must be in the data folder."""
         path = await worker.quick(_file_of, session, id, column)
         return FileResponse(path, media_type=mimetypes.guess_type(path.name)[0], content_disposition_type="inline")
 
     @router.post("/answers/import", status_code=201, response_model=show.Imported, openapi_extra=_FILE_BODY)
     async def import_answers(request: Request, name: FileName, annotator: take.Annotator | None = None) -> Any:
-        """Take in answers from a csv, tsv, jsonl or parquet file: id_1, id_2, answer."""
-        return show.Imported(
-            await _uploaded(worker, request, name, lambda path: session.import_answers(path, annotator=annotator))
-        )
+        """Import answers from a csv, tsv, jsonl or parquet file: id_1, id_2, answer."""
+        return show.Imported(await _uploaded(worker, request, name, partial(_imported, session, annotator, name)))
 
     @router.get("/export/{what}", response_class=Response, responses={200: {"content": {"*/*": {}}}})
     async def export(
         what: Literal["labels", "constraints", "answers"],
         format: Literal["csv", "tsv", "jsonl", "parquet"] = "csv",
     ) -> Response:
-        """Labels, constraints or answers as a file; in csv and tsv no cell can be run by a spreadsheet."""
+        """Export labels, constraints or answers. In csv and tsv, cells that a spreadsheet would run are escaped."""
         if what == "labels":
             await worker.fresh()
         content = await worker.slow(_exported, session, what, format)
@@ -90,16 +95,16 @@ def data_routes(worker: Worker) -> APIRouter:
 
     @router.get("/settings", response_model=show.Project)
     async def settings() -> Any:
-        """The settings as they are, and what can be chosen."""
+        """Return the settings and their possible values."""
         return await worker.quick(_project, session)
 
     @router.put("/settings", response_model=show.Project)
     async def change_settings(body: take.Settings) -> Any:
-        """Change settings; those left out stay as they are."""
+        """Change settings. Others stay as they are."""
         chosen = body.model_dump(exclude_unset=True)
         who = chosen.pop("annotator", "me")
         if chosen:
-            await worker.quick(session.set, annotator=who, **chosen)
+            await worker.slow(session.set, annotator=who, **chosen)  # other columns are encoded again
         return await worker.quick(_project, session)
 
     return router
@@ -114,34 +119,62 @@ def _rows(session: Session, ids: list[str]) -> list[show.Row]:
 
 
 def _file_of(session: Session, row: str, column: str) -> Path:
-    """The file a cell names, if it is one to show and lies in the folder of the data."""
+    """The file that a cell names, if it can be shown and is in the data folder."""
     named, folder = session.row(row).get(column), session.folder
     if folder is None or not isinstance(named, str) or not named or "\x00" in named:
         raise NotFoundError(f"Row {row!r} names no file in column {column!r}.")
     try:
         path = confined(named, folder)
     except FileError:
-        raise HTTPException(403, f"{named!r} is outside the folder of the data. Only files in it are shown.") from None
+        raise HTTPException(403, f"{named!r} is outside the data folder. Only files in it are shown.") from None
     if path.suffix.lower() not in _SHOWABLE or not path.is_file():
-        raise NotFoundError(f"There is no image or sound {named!r} in the folder of the data.")
+        raise NotFoundError(f"There is no image or sound {named!r} in the data folder.")
     return path
 
 
 async def _uploaded(worker: Worker, request: Request, name: str, use: Callable[[Path], Any]) -> Any:
-    """Keep an upload in a file while it is used; messages speak of it by the name it was given."""
+    """Store an upload in a temporary file; messages name the uploaded file."""
     ending = name.rpartition(".")[2].lower()
     if ending not in _READABLE:
-        raise FileError(f"{name!r} has no ending that tells its format. Expected .csv, .tsv, .jsonl or .parquet.")
+        raise FileError(f"{name!r} has no known ending. Expected .csv, .tsv, .jsonl or .parquet.")
     with tempfile.TemporaryDirectory(prefix="clew-") as where:
         path = Path(where) / f"upload.{ending}"
-        with open(path, "wb") as file:
-            async for piece in request.stream():
-                file.write(piece)
         try:
-            return await worker.slow(use, path)
+            with open(path, "wb") as file:
+                async for piece in request.stream():
+                    file.write(piece)
+            return await worker.take_in(use, path)
+        except OSError as error:
+            is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            why = "The disk is full" if is_full else error.strerror or str(error)
+            raise StorageError(f"{name} cannot be stored in {tempfile.gettempdir()}: {why}.", is_full) from None
         except ClewError as error:
-            sentence = str(error).replace(str(path), name).replace(path.name, name)
-            raise type(error)(sentence) from None
+            error.args = (str(error).replace(str(path), name).replace(path.name, name), *error.args[1:])
+            raise
+
+
+def _added(session: Session, annotator: str, path: Path) -> list[Any]:
+    check_size(path, MOST_READ)
+    table = session.read_rows(path)
+    _check_count(path, table.n_rows, MOST_NEW_ROWS, "rows")
+    return session.add_rows(table, annotator=annotator)
+
+
+def _imported(session: Session, annotator: str | None, name: str, path: Path) -> int:
+    check_size(path, MOST_READ)
+    found = session.read_answers(path)
+    _check_count(path, len(found), MOST_NEW_ANSWERS, "answers")
+    answers = [replace(one, source=name) if one.source == path.name else one for one in found]
+    return session.import_answers(answers, annotator=annotator)
+
+
+def _check_count(path: Path, count: int, most: int, things: str) -> None:
+    """Refuse too many rows or answers in one upload, because other people wait while they are recorded."""
+    if count > most:
+        raise TooLargeError(
+            f"{path.name} holds {count:,} {things}, and the server takes {most:,} at a time. Split the file, or use "
+            "the shell: clew add, clew import."
+        )
 
 
 def _exported(session: Session, what: str, format: str) -> bytes:
@@ -156,7 +189,8 @@ def _project(session: Session) -> show.Project:
     strategy = settings.get("strategy")
     settings["strategy"] = strategy["name"] if strategy else None
     choices = {
-        "method": list(by_method_name()), "strategy": list(strategies()), "metric": ["euclidean", "cosine"],
+        "method": [name for name, kind in by_method_name("clusterer").items() if kind._capabilities.pairwise is None],
+        "strategy": list(strategies()), "metric": list(METRICS),
         "scale": list(SCALES), "text": list(TEXTS),
     }  # fmt: skip
     changes = session.changes

@@ -1,18 +1,18 @@
-"""Who may speak to the server: token, cookie, Host, origin, size; and the headers every answer carries.
+"""Access control: token, cookie, host name, origin and size of requests; security headers of responses.
 
-One layer around the whole application, so that no route can forget it.
+It is a layer around the whole application, so that it covers every route.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import ipaddress
 import json
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -30,12 +30,21 @@ _LOGGER = logging.getLogger("clew.web")
 # Largest body of a request, and of an upload, in bytes.
 MOST_BYTES = 1 << 20
 MOST_UPLOADED = 64 << 20
+# Seconds between two pieces of a body.
+BODY_SECONDS = 30.0
 # Shorter tokens can be guessed over a network.
 LEAST_REMOTE_TOKEN = 16
 _COOKIE_SECONDS = 30 * 24 * 3600
 _OPEN_PATHS = frozenset({"/api/health"})
+# Status and sentence for requests that the shutdown of the server cuts short. A writing call may have been recorded.
+_STOPPED = 503, "The server was stopped before this was done. Try again."
+_CUT_SHORT = (
+    504,
+    "The server was stopped before it could say whether this was recorded. An answer can be sent again: it is never "
+    "recorded twice.",
+)
 _HEADERS = {
-    # Nothing from elsewhere, nothing inline: what a cell of the data holds can never run.
+    # No content from other sites and no inline scripts, so that cells of the data cannot run code.
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "media-src 'self'; connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'",
@@ -50,47 +59,60 @@ _SIGN_IN = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>clew</title>
 <h1>This page needs its token</h1>
 <p>Open the whole address that <code>clew serve</code> printed: it ends with <code>?token=…</code>.</p>
+<p>Answers that this browser has not sent yet are kept in it, and are sent when you are back.</p>
+</html>
+"""
+# On the way from another site or a file, browsers withhold a strict cookie, even one that was set a redirect before.
+# After a page that leads to itself they send it.
+_COME_AGAIN = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>clew</title>
+<meta http-equiv="refresh" content="0; url=/">
 </html>
 """
 
 
 def new_token() -> str:
-    """A random token of 256 bits."""
+    """Make a random token of 256 bits."""
     return secrets.token_urlsafe(32)
 
 
 def check_token(token: str, *, remote: bool = False) -> None:
     """Refuse a token that cannot travel in a header or an address, or that is too short to leave this machine."""
     if not token or not all(33 <= ord(letter) <= 126 for letter in token) or any(letter in token for letter in '#&+%"'):
-        raise ParameterError("The token must be letters, digits and signs without spaces, and not empty.")
+        raise ParameterError(
+            'The token must be ASCII letters, digits and signs, at least one, without spaces and # & + % ".'
+        )
     if remote and len(token) < LEAST_REMOTE_TOKEN:
         raise ParameterError(
             f"A token of {len(token)} characters can be guessed over a network. "
-            f"Give at least {LEAST_REMOTE_TOKEN}, or none: a random one is made."
+            f"Give at least {LEAST_REMOTE_TOKEN} characters, or no token: then clew makes a random one."
         )
 
 
 class Guard:
-    """An application behind a token, on names it is known by, for pages of its own only.
+    """Middleware that checks the token, the host name and the origin of every request.
 
     Parameters
     ----------
     app : ASGI application
     token : str
     hosts : names
-        Names the server is known by, beside ``localhost`` and addresses. A site that rebinds its own name to this
-        machine comes with a name, so an address in the Host header is always fine.
+        Host names of the server, in addition to ``localhost`` and IP addresses. IP addresses are always allowed,
+        because DNS rebinding needs a name.
     """
 
     def __init__(self, app: Application, token: str, hosts: Iterable[str] = ()) -> None:
         self._app, self._token = app, token.encode()
         self._hosts = {"localhost", *(name.lower() for name in hosts)}
-        # Browsers share cookies between ports: each token has a cookie of its own, which does not tell the token.
-        self._cookie = f"clew-{hashlib.sha256(self._token).hexdigest()[:12]}"
-        self._ticket = hmac.new(self._token, b"clew cookie", hashlib.sha256).hexdigest()
+        # Browsers share cookies between ports, so each token has its own cookie. The cookie does not contain the token.
+        self._cookie = f"clew-{hashlib.sha256(self._token).hexdigest()[:12]}".encode()
+        self._ticket = hmac.new(self._token, b"clew cookie", hashlib.sha256).hexdigest().encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it here."""
+        """Pass a request on, or refuse it."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -100,13 +122,15 @@ class Guard:
             await _refuse(guarded, scope["path"], *refusal)
         elif scope["path"] == "/" and self._token_in_query(scope) is not None:
             await self._exchange(scope, guarded)
+        elif scope["path"] == "/" and _header(scope, "sec-fetch-site") == "cross-site" and not self._is_known(scope):
+            await _answer(guarded, 401, [(b"content-type", b"text/html; charset=utf-8")], _COME_AGAIN.encode())
         elif scope["path"] not in _OPEN_PATHS and not self._is_known(scope):
             await _refuse(guarded, scope["path"], 401, "This needs the token: send Authorization: Bearer TOKEN.")
         else:
             await self._pass_on(scope, _limited(receive, _limit(scope)), guarded)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """What goes wrong inside is told here as a sentence, and in full on the terminal of the server."""
+        """Pass a request on; answer an unexpected error with a sentence and log it on the terminal."""
         started = False
 
         async def noticed(message: Message) -> None:
@@ -116,6 +140,9 @@ class Guard:
 
         try:
             await self._app(scope, receive, noticed)
+        except asyncio.CancelledError:  # the server is shutting down and does not wait for this request
+            if not started:
+                await _refuse(send, scope["path"], *(_STOPPED if scope["method"] in ("GET", "HEAD") else _CUT_SHORT))
         except Exception:
             _LOGGER.exception("%s %s failed", scope["method"], scope["path"])
             if not started:
@@ -124,11 +151,14 @@ class Guard:
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         host = _header(scope, "host")
         if not self._knows(host):
-            return 403, f"The name {_host_name(host)!r} is not one of this server. Allow it when you start the server."
+            return (
+                403,
+                f"{_host_name(host)!r} is not a host name of this server. Allow it with --allow-host.",
+            )
         if scope["path"].startswith("/api/") and not _is_own_page(scope, host):
-            return 403, "A page of another site sent this. Only this server's own page may."
+            return 403, "A page of another site sent this request. Only the page of this server may do that."
         length = _header(scope, "content-length")
-        if length and (not length.isdecimal() or int(length) > _limit(scope)):
+        if length and not _is_at_most(length, _limit(scope)):
             return 413, _too_large(_limit(scope))
         return None
 
@@ -144,11 +174,7 @@ class Guard:
         scheme, _, token = _header(scope, "authorization").partition(" ")
         if scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), self._token):
             return True
-        try:
-            found = SimpleCookie(_header(scope, "cookie")).get(self._cookie)
-        except CookieError:
-            return False
-        return found is not None and hmac.compare_digest(found.value.encode(), self._ticket.encode())
+        return any(hmac.compare_digest(value, self._ticket) for value in _cookies(scope, self._cookie))
 
     @staticmethod
     def _token_in_query(scope: Scope) -> str | None:
@@ -156,14 +182,15 @@ class Guard:
         return query.get("token", [None])[0]
 
     async def _exchange(self, scope: Scope, send: Send) -> None:
-        """The token in the address becomes a cookie, and leaves the address bar and the history."""
+        """Replace the token in the address by a cookie, so that it leaves the address bar and the history."""
         token = self._token_in_query(scope) or ""
         if scope["method"] not in ("GET", "HEAD") or not hmac.compare_digest(token.encode(), self._token):
             await _refuse(send, scope["path"], 401, "This is not the token of this server.")
             return
         secure = "; Secure" if scope.get("scheme") == "https" else ""
-        cookie = f"{self._cookie}={self._ticket}; Path=/; Max-Age={_COOKIE_SECONDS}; HttpOnly; SameSite=Strict{secure}"
-        headers = [(b"location", b"/"), (b"set-cookie", cookie.encode()), (b"cache-control", b"no-store")]
+        kept = f"; Path=/; Max-Age={_COOKIE_SECONDS}; HttpOnly; SameSite=Strict{secure}".encode()
+        cookie = self._cookie + b"=" + self._ticket + kept
+        headers = [(b"location", b"/"), (b"set-cookie", cookie), (b"cache-control", b"no-store")]
         await _answer(send, 303, headers, b"")
 
 
@@ -173,6 +200,16 @@ class Guard:
 def _header(scope: Scope, name: str) -> str:
     wanted = name.encode()
     return next((value.decode("latin-1") for key, value in scope["headers"] if key == wanted), "")
+
+
+def _cookies(scope: Scope, name: bytes) -> Iterator[bytes]:
+    """The values of a cookie. Cookies of other programs on this machine may be malformed."""
+    for key, header in scope["headers"]:
+        if key == b"cookie":
+            for cookie in header.split(b";"):
+                found, _, value = cookie.partition(b"=")
+                if found.strip() == name:
+                    yield value.strip()
 
 
 def _host_name(host: str) -> str:
@@ -202,17 +239,28 @@ def _limit(scope: Scope) -> int:
     return MOST_UPLOADED if is_upload else MOST_BYTES
 
 
+def _is_at_most(number: str, limit: int) -> bool:
+    """Whether a text is a number within a limit. Python refuses to parse very long numbers."""
+    digits = number.lstrip("0")
+    return number.isascii() and number.isdecimal() and len(digits) <= len(str(limit)) and int(digits or "0") <= limit
+
+
 def _too_large(limit: int) -> str:
     return f"The request is larger than {limit >> 20} MB. Send less at a time."
 
 
 def _limited(receive: Receive, limit: int) -> Receive:
-    """Stop reading a body that is longer than allowed, whatever its headers promise."""
-    seen = 0
+    """Stop reading a body that is too long or does not arrive in time, whatever its headers say."""
+    seen, is_whole = 0, False
 
     async def counted() -> Message:
-        nonlocal seen
-        message = await receive()
+        nonlocal seen, is_whole
+        try:
+            async with asyncio.timeout(None if is_whole else BODY_SECONDS):
+                message = await receive()
+        except TimeoutError:
+            raise HTTPException(408, f"The rest of the request did not arrive in {BODY_SECONDS:.0f} seconds.") from None
+        is_whole = not message.get("more_body", False)
         seen += len(message.get("body", b""))
         if seen > limit:
             raise HTTPException(413, _too_large(limit))

@@ -1,9 +1,10 @@
-"""A server that runs until it is told to stop."""
+"""Run the server until it is stopped."""
 
 from __future__ import annotations
 
 import contextlib
 import ipaddress
+import logging
 import signal
 import socket
 import threading
@@ -14,18 +15,28 @@ from types import FrameType
 from clew.exceptions import MissingExtraError, ParameterError
 from clew.session import Session
 from clew.web._app import create_app
-from clew.web._security import check_token, new_token
+from clew.web._connections import Connection
+from clew.web._security import check_token
+from clew.web._tokens import opening_file, remove_opening_file, token_of
 from clew.web._worker import Worker
 
 try:
+    import resource
+except ImportError:  # Windows has no such limits
+    resource = None  # type: ignore[assignment]
+try:
     import uvicorn
+    from fastapi import FastAPI
 except ImportError as error:
     raise MissingExtraError("The server needs uvicorn: pip install 'clew[app]'.") from error
 
-# Tried first; a bookmark then works the next day.
+_LOGGER = logging.getLogger("clew.web")
+# Default port, tried first so that bookmarks stay valid.
 PORT = 8765
-# Seconds that requests under way get when the server is told to stop.
-_GRACE = 10
+# Largest number of open connections.
+_BACKLOG = 128
+# Seconds that running requests have to finish when the server stops.
+_GRACE = 3
 
 
 def serve(
@@ -34,6 +45,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int | None = None,
     token: str | None = None,
+    new_token: bool = False,
     hosts: Iterable[str] = (),
     allow_remote: bool = False,
     browser: bool = False,
@@ -41,23 +53,28 @@ def serve(
 ) -> None:
     """Serve a session over HTTP until SIGINT or SIGTERM.
 
+    Running requests then have a few seconds to finish. A fit or a question that takes longer is abandoned.
+
     Parameters
     ----------
     session : Session
     host : str, default="127.0.0.1"
-        The address to listen on; any but this machine's own needs `allow_remote`.
+        The address to listen on. Any other than the local machine needs `allow_remote`.
     port : int, optional
-        0 is any free one. Unless given, 8765, or a free one where that is taken.
+        0 means any free port. Default: 8765, or a free port if that is taken.
     token : str, optional
-        A random one unless given.
+        Default: a random token that is stored on this machine with the first run, so that open pages and bookmarks
+        still work after a restart.
+    new_token : bool, default=False
+        Whether to replace the stored token. Browsers with the old token are signed out.
     hosts : names, optional
-        Names the server is reached by, beside localhost and addresses.
+        Host names of the server, in addition to localhost and IP addresses.
     allow_remote : bool, default=False
-        Whether other machines may connect. What is sent is not encrypted: see the page on the server.
+        Whether other machines may connect. The connection is not encrypted: see docs/server.md.
     browser : bool, default=False
         Whether to open the page.
     announce : callable, optional
-        Called once with the address, token included, when connections are accepted.
+        Called once with the address, including the token, when the server is ready.
     """
     is_remote = not _is_loopback(host)
     if is_remote and not allow_remote:
@@ -65,7 +82,9 @@ def serve(
             f"host={host!r} lets other machines connect. Allow it with allow_remote=True (--allow-remote), "
             "or use 127.0.0.1."
         )
-    token = new_token() if token is None else token
+    if token is not None and new_token:
+        raise ParameterError("Give token or new_token, not both. new_token makes a random token.")
+    token = token_of(session.project_id, renew=new_token) if token is None else token
     check_token(token, remote=is_remote)
     app = create_app(session, token=token, hosts=hosts)
     listening = _listening(host, port)
@@ -75,22 +94,37 @@ def serve(
         if announce is not None:
             announce(address)
         if browser:
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+            threading.Thread(target=_show, args=(address,), daemon=True).start()
 
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, lifespan="on",
-        timeout_graceful_shutdown=_GRACE,
-    )  # fmt: skip
-    with listening:
-        _Server(config, app.state.worker, ready).run(sockets=[listening])
+    _allow_many_files()
+    try:
+        with listening:
+            _Server(app, ready).run(sockets=[listening])
+    finally:
+        remove_opening_file()
+        app.state.worker.close(0.0)  # a second Ctrl-C skips the orderly shutdown
+
+
+def _show(address: str) -> None:
+    """Open the page through a local file, because other users can see the command line of a browser."""
+    try:
+        webbrowser.open(opening_file(address).as_uri())
+    except OSError as error:
+        _LOGGER.warning("Cannot open a browser (%s). Open the address above.", error.strerror or error)
 
 
 class _Server(uvicorn.Server):
-    """A server that ends its streams when it is told to stop, and then returns."""
+    """A server that ends its event streams when it stops."""
 
-    def __init__(self, config: uvicorn.Config, worker: Worker, ready: Callable[[], None]) -> None:
+    def __init__(self, app: FastAPI, ready: Callable[[], None]) -> None:
+        # Log level above warnings, because malformed requests of strangers would fill the terminal.
+        config = uvicorn.Config(
+            app, http=Connection, ws="none", log_level="error", access_log=False, server_header=False, lifespan="on",
+            backlog=_BACKLOG, timeout_graceful_shutdown=_GRACE,
+        )  # fmt: skip
         super().__init__(config)
-        self._worker, self._ready = worker, ready
+        self._worker: Worker = app.state.worker
+        self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -103,7 +137,7 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop on a signal without raising it again: the session is closed in good order."""
+        """Stop on a signal without raising it again, so that the session is closed properly."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -115,6 +149,14 @@ class _Server(uvicorn.Server):
                 signal.signal(one, handler)
 
 
+def _allow_many_files() -> None:
+    """Raise the limit of open files as far as allowed, because every connection takes one."""
+    if resource is not None:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -123,7 +165,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _reached_at(host: str) -> str:
-    """What to put into an address for a browser on this machine."""
+    """The host name to use in the address for a local browser."""
     if host in ("0.0.0.0", "localhost"):
         return "127.0.0.1"
     if host == "::":
@@ -152,7 +194,7 @@ def _bound(host: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
-        listening.listen(128)
+        listening.listen(_BACKLOG)
     except BaseException:
         listening.close()
         raise

@@ -1,4 +1,4 @@
-"""What the server tells, in a form that JSON can hold and that stays small."""
+"""Response models: small, and valid as JSON."""
 
 from __future__ import annotations
 
@@ -19,17 +19,34 @@ from clew.session import (
 )
 from clew.web._worker import Worker
 
-# Elements of a list in the payload of an event, and rows of a change, that are shown.
+# Largest number of list elements shown in an event, and of rows shown in a change.
 _MOST_LISTED = 20
 _MOST_CHANGED = 200
 
 
 @dataclass(frozen=True)
 class Status(Progress):
-    """Where things stand, and whether clusters are being made."""
+    """Progress of a project, and whether a fit is running."""
 
     fitting: bool = False
     problem: str | None = None
+    project: str = ""
+
+
+@dataclass(frozen=True)
+class Welcome:
+    """First response to a page.
+
+    Attributes
+    ----------
+    project : str
+        The id of the project.
+    is_taken : bool
+        Whether this name was used in another browser or in the terminal.
+    """
+
+    project: str
+    is_taken: bool
 
 
 @dataclass(frozen=True)
@@ -43,7 +60,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Change:
-    """Rows that go from one cluster to another; the first of many."""
+    """Rows that move from one cluster to another; of many, only the first are listed."""
 
     before: int
     after: int
@@ -52,8 +69,8 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Correction:
-    """What a correction changes, or would change."""
+class CorrectionView:
+    """Changes that a correction makes or would make."""
 
     id: int | None
     cluster: int | None
@@ -75,7 +92,7 @@ class Deed:
 
 @dataclass(frozen=True)
 class Undone:
-    """What was taken back, and the question that is open again."""
+    """The action that was undone, and the question that is open again."""
 
     undone: Deed | None
     question: Question | None
@@ -89,11 +106,11 @@ class Reviewed:
     ----------
     items : list of ReviewItem
     thorough : bool
-        Whether all evidence was weighed; else these are the answers that the clusters break or pay for.
+        Whether this is the full review. Otherwise it lists answers that the clusters violate or satisfy at a cost.
     working : bool
-        Whether a better list is being made; an event `errands` tells when it is there.
+        Whether a full review is running; the event `errands` tells when it is ready.
     problem : str or None
-        Why there is no better one.
+        Why the full review failed.
     """
 
     items: list[ReviewItem]
@@ -104,7 +121,7 @@ class Reviewed:
 
 @dataclass(frozen=True)
 class Kappa:
-    """Agreement of two people beyond chance; null where it is not defined."""
+    """Cohen's kappa of two annotators; null if it is undefined."""
 
     annotators: tuple[str, str]
     kappa: float | None
@@ -112,7 +129,7 @@ class Kappa:
 
 @dataclass(frozen=True)
 class Agreed:
-    """Who agrees with whom."""
+    """Agreement of all annotators."""
 
     pairs: list[PairAgreement]
     people: list[PersonAgreement]
@@ -136,7 +153,7 @@ class Imported:
 
 @dataclass(frozen=True)
 class Project:
-    """The settings, and what can be chosen.
+    """The settings and their possible values.
 
     Attributes
     ----------
@@ -144,7 +161,7 @@ class Project:
     rows : int
     columns : list of str
     changes : str or None
-        What differs between the data and what the project knows of it.
+        How the data file differs from the rows of the project.
     settings : dict
     choices : dict
     """
@@ -161,16 +178,16 @@ def status(worker: Worker) -> Status:
     """The progress of the session and of the fits."""
     now = worker.session.progress()
     fields = {name: getattr(now, name) for name in now.__dataclass_fields__}
-    return Status(**fields, fitting=worker.fits.running, problem=worker.fits.problem)
+    return Status(**fields, fitting=worker.fits.running, problem=worker.fits.problem, project=worker.project)
 
 
-def correction(done: Corrected) -> Correction:
+def correction(done: Corrected) -> CorrectionView:
     """A correction with its changes by cluster."""
     groups: dict[tuple[int, int], list[Any]] = {}
     for row, change in done.changed.items():
         groups.setdefault(change, []).append(row)
     changes = [Change(*change, len(rows), rows[:_MOST_CHANGED]) for change, rows in groups.items()]
-    return Correction(done.id, done.cluster, changes, done.conflict)
+    return CorrectionView(done.id, done.cluster, changes, done.conflict)
 
 
 def deed(event: Event, undone: bool = False) -> Deed:
@@ -184,7 +201,7 @@ def agreed(found: Agreement) -> Agreed:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can hold it: what is no finite number becomes null."""
+    """A value that JSON can represent; NaN and infinity become null."""
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)
     if isinstance(value, float):

@@ -1,16 +1,16 @@
-"""Work beside the answering: threads for the session's calls, fits that nobody waits for, questions drawn ahead."""
+"""Threads of the server: calls of the session, fits in the background, and questions prepared in advance."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
+from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
@@ -24,13 +24,15 @@ T = TypeVar("T")
 _LOGGER = logging.getLogger("clew.web")
 _QUICK_THREADS = 2
 _SLOW_THREADS = 4
-# Calls recorded together at most: the first of them waits for the last.
+# Largest number of calls in one transaction. The first call waits for the last.
 _MOST_TOGETHER = 64
-# Seconds between looks at what other processes have written and whether a fit is due.
+# Seconds between checks for changes by other processes and for a fit that is due.
 _BEAT = 0.5
-# After a fit its thread rests at least a second, and four times as long as the fit took: answering goes first.
+# Pause after a fit: at least a second, and four times as long as the fit took, so that answers come first.
 _LEAST_REST, _REST_SHARE = 1.0, 4.0
-# People for whom a question is kept ready; the longest absent one is forgotten first.
+# Seconds that running calls have to finish when the server stops.
+_PATIENCE = 3.0
+# Largest number of people with a prepared question. The least recent is dropped first.
 _MOST_PEOPLE = 1000
 
 
@@ -44,82 +46,140 @@ class Worker:
     ahead : Ahead
     writer : Writer
     errands : Errands
+    visitors : dict
+        The first browser of each name since the server started.
     closing : bool
-        Whether the server is going down: streams end.
+        Whether the server is shutting down, so that streams end.
     """
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self.visitors: dict[str, str] = {}
         self.fits, self.ahead = Fits(session), Ahead(session)
         self.writer = Writer(session, self.ahead.forget)
         self.errands = Errands()
         self.open()
 
     def open(self) -> None:
-        """Have threads; they start with the first call."""
+        """Create the threads; each starts with its first call."""
         self.closing = False
         self.writer.open()
         self.errands.open()
-        self._quick = ThreadPoolExecutor(_QUICK_THREADS, thread_name_prefix="clew-quick")
-        self._slow = ThreadPoolExecutor(_SLOW_THREADS, thread_name_prefix="clew-slow")
-        self._fitting = ThreadPoolExecutor(1, thread_name_prefix="clew-fits")
+        self._quick, self._slow = Pool(_QUICK_THREADS, "clew-quick"), Pool(_SLOW_THREADS, "clew-slow")
+        self._importing, self._fitting = Pool(1, "clew-imports"), Pool(1, "clew-fits")
 
     async def quick(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """A call that takes milliseconds, in a thread."""
-        return await _in(self._quick, partial(call, *args, **kwargs))
+        """Run a call that takes milliseconds in a thread."""
+        return await self._quick.run(functools.partial(call, *args, **kwargs))
 
     async def slow(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """A call that may take seconds, in a thread that answers never wait for."""
-        return await _in(self._slow, partial(call, *args, **kwargs))
+        """Run a call that may take seconds in a thread of its own."""
+        return await self._slow.run(functools.partial(call, *args, **kwargs))
+
+    async def take_in(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a call that reads a file. Only one runs at a time, to limit memory."""
+        return await self._importing.run(functools.partial(call, *args, **kwargs))
 
     async def fresh(self) -> None:
-        """Wait for clusters with everything said so far; whoever waits takes no thread from others."""
-        await _in(self._fitting, self.fits.fresh)
+        """Wait for clusters with all answers so far. Waiting blocks no thread."""
+        await self._fitting.run(self.fits.fresh)
 
     async def write(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """A short call that writes, recorded together with those of others; safe once this returns."""
-        return await asyncio.wrap_future(self.writer.submit(partial(call, *args, **kwargs)))
+        """Run a short call that writes, in one transaction with others. It is stored when this returns."""
+        return await asyncio.wrap_future(self.writer.submit(functools.partial(call, *args, **kwargs)))
+
+    @functools.cached_property
+    def project(self) -> str:
+        """The id of the project."""
+        return self.session.project_id
 
     def draw_ahead(self, annotator: str) -> None:
-        """Have the next question of a person ready before it is asked for."""
-        self.writer.submit(partial(self.ahead.fill, annotator))
+        """Prepare the next question of a person in advance."""
+        self.writer.submit(functools.partial(self.ahead.fill, annotator))
 
     async def run(self) -> None:
-        """Keep up with other processes and with what was said, until cancelled."""
+        """Follow other processes and new answers until cancelled."""
         await self.slow(self._prepare)
         while True:
-            await _in(self._fitting, self._beat)
+            await self._fitting.run(self._beat)
             await asyncio.sleep(_BEAT)
 
     def _prepare(self) -> None:
-        """Find the first question before anybody has opened the page: a strategy may look at all rows for it."""
-        with contextlib.suppress(ClewError):  # whoever asks is told why
+        """Prepare the first question before the page is opened, because a strategy may need to look at all rows."""
+        with contextlib.suppress(ClewError):  # the next request gets this error
             self.session.progress()
 
     def _beat(self) -> None:
         try:
             self.session.refresh()
         except ClewError:
-            return  # whoever asks or answers next is told why
+            return  # the next request gets this error
         self.fits.keep_up()
 
-    def close(self) -> None:
-        """Finish what is under way."""
+    def close(self, seconds: float = _PATIENCE) -> None:
+        """Finish running calls. A fit or a question that takes longer than this many seconds is abandoned."""
+        deadline = time.monotonic() + seconds
         self.closing = True
         self.errands.close()
-        self.writer.close()
-        for pool in (self._quick, self._slow, self._fitting):
-            pool.shutdown(wait=True, cancel_futures=True)
+        self.writer.close(deadline)
+        for pool in (self._quick, self._slow, self._importing, self._fitting):
+            pool.close(deadline)
 
 
-async def _in(pool: ThreadPoolExecutor, call: Callable[[], T]) -> T:
-    return await asyncio.get_running_loop().run_in_executor(pool, call)
+class Pool:
+    """A thread pool that does not delay the end of the process, unlike those of `concurrent.futures`."""
+
+    def __init__(self, n_threads: int, name: str) -> None:
+        self._n_threads, self._name = n_threads, name
+        self._turn = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()
+        self._closed = False
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """Make a call in one of the threads, and wait for it."""
+        future: Future[T] = Future()
+        with self._turn:
+            if self._closed:
+                raise RuntimeError(f"The threads {self._name} have ended.")
+            self._calls.put((call, future))
+            if len(self._threads) < self._n_threads:
+                thread = threading.Thread(target=self._run, name=f"{self._name}_{len(self._threads)}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+        return await asyncio.wrap_future(future)
+
+    def close(self, deadline: float) -> None:
+        """Wait for running calls until a time of the monotonic clock. Calls that have not begun are dropped."""
+        with self._turn:
+            self._closed = True
+        while not self._calls.empty():
+            waiting = self._calls.get()
+            if waiting is not None:
+                waiting[1].cancel()
+        for _ in self._threads:
+            self._calls.put(None)
+        for thread in self._threads:
+            thread.join(max(deadline - time.monotonic(), 0.0))
+
+    def _run(self) -> None:
+        while (waiting := self._calls.get()) is not None:
+            call, future = waiting
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                value = call()
+            except BaseException as error:  # the caller gets this error
+                future.set_exception(error)
+            else:
+                future.set_result(value)
+            del waiting, call, future
 
 
 class Writer:
-    """One thread for the short writing calls of all people, which records those that wait together.
+    """One thread for all short writing calls. Calls that wait at the same time share a transaction.
 
-    A visit to the disk takes longer than all the rest of an answer; twenty people who answer at once share one.
+    Writing to disk takes longer than the rest of an answer, so twenty people who answer at once share one write.
     """
 
     def __init__(self, session: Session, on_failure: Callable[[], None]) -> None:
@@ -129,12 +189,12 @@ class Writer:
         self._calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()
 
     def open(self) -> None:
-        """Take calls; the thread starts with the first."""
+        """Accept calls; the thread starts with the first one."""
         self._calls = SimpleQueue()
         self._thread = None
 
     def submit(self, call: Callable[[], T]) -> Future[T]:
-        """Have a call made; the future is done once it is recorded."""
+        """Submit a call; its future is done when the call is recorded."""
         future: Future[T] = Future()
         self._calls.put((call, future))
         with self._turn:
@@ -143,11 +203,11 @@ class Writer:
                 self._thread.start()
         return future
 
-    def close(self) -> None:
-        """Finish the calls that were submitted."""
+    def close(self, deadline: float) -> None:
+        """Finish the submitted calls, until a time of the monotonic clock."""
         self._calls.put(None)
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(max(deadline - time.monotonic(), 0.0))
 
     def _run(self, calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None]) -> None:
         while (first := calls.get()) is not None:
@@ -166,8 +226,12 @@ class Writer:
             with self._session.together():
                 for call, future in batch:
                     outcomes.append((future, *_outcome(call)))
-        except Exception as error:  # nothing was recorded, and nobody is told otherwise
+        except Exception as error:  # nothing was recorded, and every caller gets the error
             self._on_failure()
+            if len(batch) > 1 and not isinstance(error, StorageError):  # one failing call must not fail the others
+                for one in batch:
+                    self._record([one])
+                return
             for _, future in batch:
                 future.set_exception(error)
             return
@@ -179,7 +243,7 @@ class Writer:
 
 
 def _outcome(call: Callable[[], Any]) -> tuple[Any, Exception | None]:
-    """What a call gives, or why it refuses; a database that fails ends the whole transaction."""
+    """The result of a call, or its error. An error of the database ends the whole transaction."""
     try:
         return call(), None
     except StorageError:
@@ -189,7 +253,7 @@ def _outcome(call: Callable[[], Any]) -> tuple[Any, Exception | None]:
 
 
 class Fits:
-    """Clusters that follow the answers.
+    """Fits in the background, after new answers.
 
     Attributes
     ----------
@@ -209,14 +273,14 @@ class Fits:
         self.problem: str | None = None
 
     def fresh(self) -> None:
-        """Clusters with everything said before this call; people go on answering meanwhile."""
+        """Return clusters with all answers given before this call. People can go on answering meanwhile."""
         wanted = self._session.version
         with self._turn:
             if self._covers < wanted and self._session.is_stale:
                 self._fit()
 
     def keep_up(self) -> None:
-        """Fit if something was said, the last fit is some time ago and it did not fail on the same."""
+        """Fit if there are new answers, the last fit was some time ago, and it did not fail on the same answers."""
         if time.monotonic() < self._rest_until or not self._session.is_stale or self._failed == self._session.version:
             return
         try:
@@ -249,7 +313,7 @@ class Fits:
 
 
 class Ahead:
-    """Questions drawn before they are asked for: one for each person who is at work."""
+    """Questions prepared in advance, one for each active person."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -259,8 +323,8 @@ class Ahead:
     def take(self, annotator: str, n: int, holding: list[int] | None) -> list[Question]:
         """Up to n questions for a person.
 
-        With `holding`, the questions a person has on the screen, others that are theirs already come first: a page that
-        was loaded anew goes on where it was. Without it they come last, when nothing new is left.
+        `holding` lists the questions on the person's screen. Other open questions of the person come first, so that a
+        reloaded page continues where it was. Without `holding` they come last.
         """
         found = [] if holding is None else self._own(annotator, n, holding)
         ready = self._pop(annotator)
@@ -273,7 +337,7 @@ class Ahead:
         return found
 
     def fill(self, annotator: str) -> None:
-        """Draw the next question of a person, unless one is there."""
+        """Prepare the next question of a person, unless there is one."""
         with self._lock:
             if annotator in self._ready:
                 return
@@ -282,7 +346,7 @@ class Ahead:
         except StorageError:
             raise
         except ClewError:
-            return  # told when the question is asked for
+            return  # the error is raised when the question is requested
         if question is None:
             return
         with self._lock:
@@ -291,7 +355,7 @@ class Ahead:
                 self._ready.popitem(last=False)
 
     def forget(self) -> None:
-        """Drop what was drawn: it was not recorded, and its numbers will be given to other questions."""
+        """Drop all prepared questions. They were not recorded, and their numbers will be used again."""
         with self._lock:
             self._ready.clear()
 

@@ -2,34 +2,66 @@
 
 import { S } from "./strings.js";
 
+// `said` tells whether the sentence is the server's own.
 export class Refused extends Error {
-  constructor(status, message) {
+  constructor(status, message, said = false) {
     super(message);
     this.status = status;
+    this.said = said;
   }
 }
 
+// How things stand between the page and its server: `trouble` is the last error that concerns every request.
+export const link = { project: null, trouble: null, onChange: () => {} };
+const OF_EVERY_REQUEST = [0, 401, 403, 412];
+// Milliseconds after which an answer counts as not sent; the server itself waits less long for its database.
+const PATIENCE = 60_000;
+
+function notice(error) {
+  if (error?.status === link.trouble?.status) return;
+  link.trouble = error;
+  link.onChange();
+}
+
 async function call(method, path, body, headers) {
+  try {
+    const answer = await request(method, path, body, headers);
+    notice(null);
+    return answer;
+  } catch (error) {
+    if (OF_EVERY_REQUEST.includes(error.status)) notice(error);
+    throw error;
+  }
+}
+
+async function request(method, path, body, headers) {
   const isData = body instanceof Blob;
   let answer;
   try {
     answer = await fetch(`/api/${path}`, {
       method,
-      headers: { ...(body === undefined || isData ? {} : { "Content-Type": "application/json" }), ...headers },
+      headers: { ...(body === undefined || isData ? {} : { "Content-Type": "application/json" }), ...(link.project === null ? {} : { "X-Clew-Project": link.project }), ...headers },
       body: body === undefined ? undefined : isData ? body : JSON.stringify(body),
+      signal: path === "answers" && method === "POST" ? AbortSignal.timeout(PATIENCE) : undefined,
     });
   } catch {
     throw new Refused(0, S.offline);
   }
   if (answer.ok) return answer;
-  if (answer.status === 401) throw new Refused(401, S.signIn);
   const said = await answer.json().catch(() => ({}));
-  throw new Refused(answer.status, said.error ?? `${answer.status} ${answer.statusText}`);
+  throw new Refused(answer.status, said.error ?? `${answer.status} ${answer.statusText}`, Boolean(said.error));
+}
+
+// Trades a token for the cookie; gives whether it is the right one.
+export async function signIn(token) {
+  const answer = await fetch(`/?${new URLSearchParams({ token })}`).catch(() => null);
+  return answer?.ok ?? false;
 }
 
 const json = async (method, path, body) => (await call(method, path, body)).json();
 
 export const api = {
+  visit: (annotator, browser) => json("POST", "visits", { annotator, browser }),
   next: (annotator, n, holding) => json("POST", "questions/next", { annotator, n, holding }),
   stillOpen: (questions) => json("POST", "questions/open", { questions }),
   answer: (body) => json("POST", "answers", body),

@@ -1,13 +1,17 @@
 // The frame: views by address, keys, theme, who is here.
 
+import { api, link } from "./api.js";
 import { ask } from "./ask.js";
 import { clusters } from "./clusters.js";
+import * as dialog from "./dialog.js";
 import { button, fill, h } from "./dom.js";
 import { history } from "./history.js";
 import { map } from "./map.js";
+import { goOn, notices } from "./notice.js";
 import { review } from "./review.js";
 import { settings } from "./settings.js";
-import { keep, listen, onChange, state } from "./state.js";
+import { keep, onChange, state } from "./state.js";
+import * as storage from "./storage.js";
 import { S } from "./strings.js";
 
 const VIEWS = { ask, map, clusters, review, history, settings };
@@ -44,10 +48,10 @@ function who() {
     location.reload();
   });
   const themes = ["auto", "light", "dark"];
-  const theme = () => localStorage.getItem("clew-theme") ?? "auto";
+  const theme = () => storage.read("clew-theme") ?? "auto";
   const signs = { auto: "◐", light: "☀", dark: "☾" };
   const toggle = button(signs[theme()], () => {
-    localStorage.setItem("clew-theme", themes[(themes.indexOf(theme()) + 1) % 3]);
+    storage.write("clew-theme", themes[(themes.indexOf(theme()) + 1) % 3]);
     dress();
     toggle.textContent = signs[theme()];
     toggle.setAttribute("aria-label", S.theme[theme()]);
@@ -57,7 +61,7 @@ function who() {
 }
 
 function dress() {
-  const theme = localStorage.getItem("clew-theme") ?? "auto";
+  const theme = storage.read("clew-theme") ?? "auto";
   if (theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
 }
@@ -83,18 +87,40 @@ addEventListener("keydown", (event) => {
   if (present?.keysDown(event)) event.preventDefault();
 });
 addEventListener("hashchange", () => {
+  if (link.project === null) return;
   go();
   document.getElementById("view").focus();
 });
 
-onChange((kind) => {
-  const banner = document.getElementById("banner");
-  if (kind === "offline") fill(banner, S.offline);
-  const problem = state.progress?.problem ?? null;
-  if (kind === "progress") fill(banner, problem ?? "");
-  banner.hidden = kind === "offline" ? false : kind === "online" ? !problem : kind === "progress" ? !problem : banner.hidden;
-  nav();
-});
+onChange(nav);
+
+// Milliseconds before a server that does not answer is asked again.
+const AGAIN = 2000;
+
+// Asks for a name where somebody else may have the one that this browser uses: before any question is given to that name.
+async function introduce() {
+  const browser = storage.read("clew-browser") ?? storage.random();
+  storage.write("clew-browser", browser);
+  for (;;) {
+    const welcome = await api.visit(state.annotator, browser);
+    const place = `clew-names:${welcome.project}`;
+    const mine = JSON.parse(storage.read(place) ?? "[]");
+    const name = welcome.is_taken && !mine.includes(state.annotator) ? await dialog.name(state.annotator) : state.annotator;
+    const isNew = name !== state.annotator;
+    if (!isNew) storage.write(place, JSON.stringify([...new Set([...mine, name])]));
+    if (!isNew) return void (link.project = welcome.project);
+    keep("annotator", name);
+    who();
+  }
+}
+
+async function start() {
+  while (link.project === null) await introduce().catch(() => new Promise((resolve) => setTimeout(resolve, AGAIN)));
+  go();
+  goOn();
+  storage.write("clew-opened", String(Date.now())); // tells tabs that lost their sign-in
+  addEventListener("storage", (event) => event.key === "clew-opened" && link.trouble !== null && goOn());
+}
 
 dress();
 const skip = document.getElementById("skip");
@@ -104,5 +130,6 @@ skip.addEventListener("click", (event) => {
   document.getElementById("view").focus();
 });
 who();
-go();
-listen();
+nav();
+notices();
+start();

@@ -1,22 +1,23 @@
 // The loop: two cards, one key. The next card is there before it is needed; "Saved" is said when the server has it.
 
-import { api } from "./api.js";
-import { card, tile } from "./cards.js";
+import { api, link } from "./api.js";
+import { card, pictures, tile } from "./cards.js";
 import * as dialog from "./dialog.js";
 import { button, fill, h, swatch, toast } from "./dom.js";
+import * as outbox from "./outbox.js";
 import { keep, nameOf, onChange, rowsOf, state } from "./state.js";
 import { S } from "./strings.js";
 
-const AHEAD = 6;
-const REFILL_AT = 4;
-const RETRY = [500, 1000, 2000, 4000, 8000];
+// Cards that are here, and how many are fetched at once. The newest come first, because they know the latest answers; the
+// others are for the time when the server is away.
+const AT_HAND = 10;
+const AT_ONCE = 4;
 
-// Answers and questions outlive the view, so that going to the map and back loses nothing.
+// Questions outlive the view, so that going to the map and back loses nothing.
 const queue = [];
-const outbox = [];
 let fetching = null;
-let sending = false;
 let exhausted = false;
+let redraw = () => {};
 let current = null;
 let since = 0;
 let flagged = false;
@@ -46,7 +47,7 @@ export function ask(view) {
     stop(parts.stop);
     if (current === null) {
       shownFor = null;
-      fill(parts.title, exhausted ? S.ask.done : S.ask.first);
+      fill(parts.title, exhausted ? S.ask.done : link.trouble ? S.ask.away : S.ask.first);
       fill(parts.why, exhausted ? S.ask.doneText : "");
       fill(parts.cards, exhausted ? h("div", { class: "finished" }, h("a", { class: "button primary", href: "#clusters" }, S.ask.lookAt)) : [skeleton(), skeleton()]);
       fill(parts.buttons);
@@ -112,8 +113,9 @@ export function ask(view) {
       button([S.ask.comment, h("kbd", {}, "C")], remark, { class: `quiet ${comment ? "on" : ""}`, disabled: current === null }),
       button([S.ask.help, h("kbd", {}, "?")], dialog.keys, { class: "quiet" }),
     );
-    fill(parts.saved, outbox.length > 1 || sending === "again" ? S.notSaved(outbox.length) : outbox.length ? S.saving : lastWord !== null ? S.saved : "");
-    parts.saved.classList.toggle("late", sending === "again");
+    const [waiting, refused, late] = [outbox.waiting().length, outbox.refused().length, outbox.problem() !== null];
+    fill(parts.saved, late ? S.notSaved(waiting) : waiting ? S.saving : refused ? S.refused(refused) : lastWord !== null ? S.saved : "");
+    parts.saved.classList.toggle("late", late || refused > 0);
   }
 
   function flag() {
@@ -132,22 +134,21 @@ export function ask(view) {
   function give(word) {
     const question = current;
     if (question === null) return;
-    outbox.push({
-      question,
-      body: { question: question.id, answer: word, annotator: state.annotator, seconds: Math.round(performance.now() - since) / 1000, comment, flag: flagged },
-    });
+    const { shown, pictures: _, ...asked } = question;
     lastWord = after(question, word);
+    cardsOf.set(question.id, shown);
+    step();
+    outbox.put({ question: question.id, about: [question.left, question.right], answer: word, annotator: state.annotator, seconds: Math.round(performance.now() - since) / 1000, comment, flag: flagged }, asked);
     flagged = false;
     comment = null;
-    step();
     draw();
-    send(draw);
   }
 
   async function undo() {
-    await drained();
     try {
-      const { undone, question } = await api.undo(state.annotator);
+      const waits = await outbox.takeBack(state.annotator);
+      if (waits === false) return toast(S.ask.undoLater, "note");
+      const { undone, question } = waits === null ? await api.undo(state.annotator) : { undone: waits, question: waits };
       if (undone === null) return toast(S.ask.nothingToUndo);
       if (question !== null && question.annotator === state.annotator) {
         if (current !== null) queue.unshift(current);
@@ -181,14 +182,24 @@ export function ask(view) {
   };
 
   swipes(parts.cards, (word) => current?.kind !== "which" && give(word));
-  const stopListening = onChange(() => {
-    meter(parts.meter);
-    stop(parts.stop);
-    if (current === null && !outbox.length) refill(draw);
-  });
+  redraw = draw;
+  const ends = [
+    onChange((kind) => {
+      meter(parts.meter);
+      stop(parts.stop);
+      if (kind === "online" || (current === null && !outbox.waiting().length)) refill();
+    }),
+    outbox.onChange(draw),
+  ];
   draw();
-  refill(draw);
-  return { keysDown, leave: stopListening };
+  refill();
+  return {
+    keysDown,
+    leave() {
+      redraw = () => {};
+      for (const end of ends) end();
+    },
+  };
 }
 
 // -- questions ---------------------------------------------------------------------------------------------------------
@@ -197,86 +208,65 @@ function step() {
   current = queue.shift() ?? null;
 }
 
+// Rows of questions whose answers wait, for an undo while the server is away.
+const cardsOf = new Map();
+
 async function withRows(question) {
   const ids = question.kind === "which" ? [question.left, ...question.candidates] : [question.left, question.right, ...(question.rows ?? []).flat()];
-  question.shown = await rowsOf(ids);
+  question.shown = cardsOf.get(question.id) ?? (await rowsOf(ids));
+  question.pictures = question.shown.flatMap(pictures);
   return question;
 }
 
-function refill(draw) {
-  if (fetching || queue.length + (current ? 1 : 0) >= REFILL_AT) return fetching ?? Promise.resolve();
-  const here = [current, ...queue, ...outbox.map((one) => one.question)].filter(Boolean).map((one) => one.id);
+const held = () => [current, ...queue].filter(Boolean);
+
+function refill() {
+  const missing = AT_HAND - held().length;
+  if (fetching || missing <= 0) return fetching ?? Promise.resolve();
+  const here = [...held(), ...outbox.waiting().map((one) => one.question)].map((one) => one.id);
   // The first card alone: a strategy that thinks for every question would make it wait for the others.
-  const wanted = current === null && queue.length === 0 ? 1 : AHEAD;
+  const wanted = held().length === 0 ? 1 : Math.min(missing, AT_ONCE);
+  let more = false;
   fetching = api
     .next(state.annotator, wanted, here)
     .then(async (found) => {
-      for (const question of found) if (!here.includes(question.id)) queue.push(await withRows(question));
-      exhausted = queue.length === 0 && current === null && outbox.length === 0;
+      const fresh = found.filter((one) => !here.includes(one.id));
+      queue.unshift(...(await Promise.all(fresh.map(withRows))));
+      more = fresh.length > 0;
       if (current === null) step();
+      exhausted = current === null && outbox.waiting().length === 0;
     })
-    .catch((error) => error.status !== 0 && toast(error.message, "error"))
+    .catch((error) => error.status !== link.trouble?.status && toast(error.message, "error"))
     .finally(() => {
       fetching = null;
-      draw();
-      if (wanted === 1 && current !== null) refill(draw);
+      redraw();
+      if (more) refill();
     });
   return fetching;
 }
 
 // What an answer decided need not be asked any more.
-async function prune(draw) {
-  const here = [current, ...queue].filter(Boolean);
+async function prune() {
+  const here = held();
   if (!here.length) return;
   const open = new Set(await api.stillOpen(here.map((one) => one.id)));
-  const stays = queue.filter((one) => open.has(one.id));
+  const stays = queue.filter((one) => open.has(one.id) || !here.includes(one));
   queue.splice(0, queue.length, ...stays);
   if (current !== null && here.includes(current) && !open.has(current.id)) {
     toast(S.ask.followed);
     step();
-    draw();
+    redraw();
   }
 }
 
-// -- answers -----------------------------------------------------------------------------------------------------------
-
-async function send(draw) {
-  if (sending) return;
-  sending = true;
-  let tries = 0;
-  while (outbox.length) {
-    try {
-      const told = await api.answer(outbox[0].body);
-      outbox.shift();
-      tries = 0;
-      sending = true;
-      draw();
-      if (told.note) toast(told.note, "note");
-      else if (told.implied > 0) toast(S.ask.implied(told.implied));
-      if (told.conflict) await dialog.conflict(told.conflict);
-      if (!outbox.length) await prune(draw).catch(() => {});
-      refill(draw);
-    } catch (error) {
-      if (error.status !== 0 && error.status < 500) {
-        outbox.shift();
-        toast(error.message, "error");
-        continue;
-      }
-      sending = "again";
-      draw();
-      await new Promise((resolve) => setTimeout(resolve, RETRY[Math.min(tries++, RETRY.length - 1)]));
-    }
-  }
-  sending = false;
-  draw();
-  refill(draw);
-}
-
-async function drained() {
-  while (outbox.length) await new Promise((resolve) => setTimeout(resolve, 20));
-}
-
-addEventListener("beforeunload", (event) => outbox.length && event.preventDefault());
+outbox.onTold(async (told, { body }) => {
+  cardsOf.delete(body.question);
+  if (told.note) toast(told.note, "note");
+  else if (told.implied > 0) toast(S.ask.implied(told.implied));
+  if (told.conflict) dialog.unasked(told.conflict);
+  if (!outbox.waiting().length) await prune().catch(() => {});
+  refill();
+});
 
 // -- around the cards --------------------------------------------------------------------------------------------------
 
@@ -303,7 +293,7 @@ function after(question, word) {
 function meter(place) {
   const now = state.progress;
   const figure = (value, text) => h("div", { class: "figure" }, h("b", {}, value), h("span", {}, text));
-  const waiting = outbox.length;
+  const waiting = outbox.waiting().length;
   fill(
     place,
     now === null

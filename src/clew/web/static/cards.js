@@ -60,6 +60,9 @@ export function card(row, other, attributes) {
   );
 }
 
+// The pictures of a row, on their way: a card that is shown later has them even if the server is away then.
+export const pictures = (row) => Object.entries(row.values).filter(([, value]) => kindOf(value) === "image").map(([column]) => h("img", { src: api.fileOf(row.id, column) }));
+
 // The column that names the rows says nothing that the card's title does not.
 const isId = (row, column) => String(row.values[column]) === String(row.id);
 

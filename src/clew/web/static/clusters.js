@@ -13,7 +13,8 @@ let lastOpen = null;
 export function clusters(view) {
   const list = h("div", { class: "cluster-list", role: "listbox", "aria-label": S.clusters.title });
   const detail = h("div", { class: "cluster-detail" });
-  fill(view, h("section", { class: "clusters" }, h("div", {}, h("h1", {}, S.clusters.title), list), detail));
+  const notes = h("div", {});
+  fill(view, h("section", { class: "clusters" }, h("div", {}, h("h1", {}, S.clusters.title), list, notes), detail));
   let all = [];
   let open = null;
   let chosen = new Set();
@@ -35,6 +36,7 @@ export function clusters(view) {
   function drawList() {
     const total = all.reduce((sum, one) => sum + one.size, 0) || 1;
     const most = Math.max(...all.map((one) => one.size), 1);
+    fill(notes, (state.progress?.notes ?? []).map((one) => h("p", { class: "hint" }, one)));
     fill(
       list,
       all.length === 0 ? h("p", { class: "hint" }, S.clusters.none) : null,

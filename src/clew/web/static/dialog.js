@@ -7,34 +7,66 @@ import { nameOf, rowsOf, state } from "./state.js";
 import { tile } from "./cards.js";
 
 const place = () => document.getElementById("dialog");
-let choose = null;
+// Milliseconds in which a click that was meant for the card behind cannot hit a dialogue that just opened.
+const SETTLES = 400;
+// A dialogue that comes while another one is open waits until that one is closed.
+let last = Promise.resolve();
 
-export function ask(title, body, choices) {
+// Nobody asked for an `unexpected` dialogue, so the next keys are meant for the card behind it: no control has the focus.
+// `shortcuts` gives the choice of a key: { r: value }.
+export function ask(title, body, choices, { unexpected = false, shortcuts = {} } = {}) {
+  last = last.then(() => open(title, body, choices, unexpected, shortcuts));
+  return last;
+}
+
+function open(title, body, choices, unexpected, shortcuts) {
   const dialog = place();
-  choose?.(null);
   return new Promise((resolve) => {
     // At once: the event of closing comes later, when the next key or even the next dialogue may be there.
-    choose = (value) => {
+    const choose = (value) => {
       resolve(value);
       dialog.close();
     };
     dialog.onclose = () => dialog.open || resolve(null);
-    fill(
-      dialog,
-      h("header", {}, h("h2", { id: "dialog-title" }, title), button("×", () => choose(null), { class: "quiet", "aria-label": S.close })),
+    const heading = h("h2", { id: "dialog-title", tabindex: "-1" }, title);
+    const inside = [
+      h("header", {}, heading, button("×", () => choose(null), { class: "quiet", "aria-label": S.close })),
       h("div", { class: "dialog-body" }, typeof body === "function" ? body(choose) : body),
       choices?.length
         ? h("footer", {}, choices.map(([text, value, kind]) => button(text, () => choose(typeof value === "function" ? value() : value), { class: kind ?? "" })))
         : null,
-    );
+    ];
+    fill(dialog, inside);
+    dialog.onkeydown = (event) => {
+      const isSettled = !dialog.querySelector(".dialog-body")?.inert;
+      if (event.key in shortcuts && isSettled && !event.ctrlKey && !event.metaKey && !event.altKey) choose(shortcuts[event.key]);
+    };
     dialog.showModal();
-    (dialog.querySelector("[autofocus]") ?? dialog.querySelector("footer .primary") ?? dialog.querySelector("footer button"))?.focus();
+    if (!unexpected) return (dialog.querySelector("[autofocus]") ?? dialog.querySelector("footer .primary") ?? dialog.querySelector("footer button"))?.focus();
+    heading.focus();
+    heading.onkeydown = (event) => ["Tab", "Escape"].includes(event.key) || event.preventDefault();
+    const parts = [...dialog.querySelectorAll(".dialog-body, footer, header button")];
+    for (const part of parts) part.inert = true;
+    setTimeout(() => parts.forEach((part) => (part.inert = false)), SETTLES);
   });
 }
 
 export function keys() {
   const table = (rows) => h("table", { class: "keys" }, h("tbody", {}, rows.map(([key, does]) => h("tr", {}, h("th", { scope: "row" }, h("kbd", {}, key)), h("td", {}, does)))));
   return ask(S.keys.title, [table(S.keys.rows), h("h3", {}, S.views.map), table(S.keys.map), h("h3", {}, S.views.review), table(S.keys.review)], [[S.close, null, "primary"]]);
+}
+
+// Who is here, where somebody with the same name was here before; gives the name.
+export async function name(taken) {
+  const field = h("input", { type: "text", maxlength: "60", autofocus: true, "aria-label": S.name.field, spellcheck: "false" });
+  const given = () => field.value.trim() || null;
+  for (;;) {
+    const chosen = await ask(S.name.title, (choose) => {
+      field.onkeydown = (event) => event.key === "Enter" && given() !== null && choose(given());
+      return [h("p", {}, S.name.taken(taken)), h("label", { class: "field" }, S.name.field, field), h("p", { class: "hint" }, S.name.hint)];
+    }, [[S.name.same, taken], [S.name.other, given, "primary"]]);
+    if (chosen !== null) return chosen;
+  }
 }
 
 export async function text(title, value, hint) {
@@ -44,11 +76,21 @@ export async function text(title, value, hint) {
   return ask(title, [area, h("p", { class: "hint" }, hint)], [[S.cancel, null], [S.ask.keep, () => area.value, "primary"]]);
 }
 
+// A contradiction that an answer made; those before it may have settled it meanwhile.
+export async function unasked(found) {
+  await last;
+  const open = await api.conflicts().catch(() => []);
+  const now = open.find((one) => one.id === found.id);
+  if (now) await conflict(now, true);
+}
+
 // A contradiction as a chain of answers; returns whether it was settled.
-export async function conflict(found) {
+export async function conflict(found, unexpected = false) {
   const rows = await rowsOf([...new Set(found.chain)]).catch(() => []);
   const byId = new Map(rows.filter(Boolean).map((row) => [String(row.id), row]));
   const other = (answer) => (answer === "same" ? "different" : "same");
+  const isCorrection = found.kind === "correction";
+  const repair = found.cheapest.length ? { how: "repair" } : null;
   const chosen = await ask(S.conflict.title, (choose) => [
     found.links.length ? h("p", { class: "hint" }, S.conflict.chain) : h("p", {}, found.message),
     h(
@@ -56,6 +98,7 @@ export async function conflict(found) {
       { class: "chain" },
       found.links.map((link) => {
         const changeable = link.events.filter((event) => found.answers.includes(event));
+        const corrections = link.events.filter((event) => found.corrections.includes(event));
         return h(
           "li",
           {},
@@ -65,13 +108,15 @@ export async function conflict(found) {
             { class: "chain-said" },
             h("strong", { class: `word ${link.answer}` }, S.answers[link.answer]),
             h("span", {}, link.said_by || S.conflict.given),
+            link.events.some((event) => found.cheapest.includes(event)) ? h("em", { class: "cheapest" }, S.conflict.cheapest) : null,
             changeable.map((event) => button(S.conflict.changeTo(S.answers[other(link.answer)].toLowerCase()), () => choose({ how: "change", answer_id: event, answer: other(link.answer) }), { class: "small" })),
+            corrections.map((event) => button(S.conflict.withdraw(event), () => choose({ how: "withdraw", correction: event }), { class: "small", dataset: { correction: event } })),
           ),
         );
       }),
     ),
-    h("p", { class: "hint" }, S.conflict.laterHint),
-  ], [[S.conflict.later, null], [S.conflict.unsure, { how: "unsure" }], [S.conflict.soft, { how: "soft" }]]);
+    h("p", { class: "hint" }, isCorrection ? S.conflict.laterCorrection : S.conflict.laterHint),
+  ], [[S.conflict.later, null], [isCorrection ? S.conflict.withdrawLast : S.conflict.unsure, { how: "unsure" }], [S.conflict.soft, { how: "soft" }], ...(repair ? [[S.conflict.repair, repair, "repair"]] : [])], { unexpected, shortcuts: repair ? { r: repair } : {} });
   if (!chosen) return false;
   try {
     await api.resolve(found.id, { ...chosen, annotator: state.annotator });

@@ -7,6 +7,8 @@ import { button, fill, h, toast } from "./dom.js";
 import { onChange, rowsOf, state } from "./state.js";
 import { S } from "./strings.js";
 
+const percent = (one) => Math.round(100 * one.suspicion);
+
 export function review(view) {
   const place = h("section", { class: "review" });
   fill(view, place);
@@ -16,9 +18,10 @@ export function review(view) {
     try {
       const [conflicts, found] = await Promise.all([api.conflicts(), api.review()]);
       working = found.working;
-      await rowsOf(found.items.flatMap((one) => [one.left, one.right]));
+      const doubted = found.items.filter((one) => percent(one) > 0);
+      await rowsOf(doubted.flatMap((one) => [one.left, one.right]));
       if (left) return;
-      const cards = await Promise.all(found.items.map(item));
+      const cards = await Promise.all(doubted.map(item));
       const basis = h("p", { class: "hint", role: "status" }, found.thorough ? S.review.thorough : S.review.quick, " ", found.working ? (found.thorough ? S.review.again : S.review.working) : found.problem);
       fill(
         place,
@@ -48,9 +51,9 @@ export function review(view) {
         { class: "suspect-head" },
         h("span", { class: "count" }, S.review.rank(rank + 1)),
         h("strong", { class: `word ${one.answer}` }, S.review.said(one.annotator, S.answers[one.answer].toLowerCase())),
-        h("span", { class: "tag" }, S.review.likely(S.answers[one.likely].toLowerCase())),
+        doubtful ? h("span", { class: "tag" }, S.review.likely(S.answers[one.likely].toLowerCase())) : null,
         h("span", { class: "gauge", "aria-hidden": "true" }, h("span", { style: { width: `${100 * one.suspicion}%` } })),
-        h("span", { class: "count" }, S.review.suspicion(`${Math.round(100 * one.suspicion)} %`)),
+        h("span", { class: "count" }, S.review.suspicion(`${percent(one)} %`)),
       ),
       h("ul", { class: "reasons" }, one.reasons.map((reason) => h("li", {}, reason))),
       h("div", { class: "cards small" }, card(first, second), card(second, first)),

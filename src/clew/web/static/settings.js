@@ -30,7 +30,7 @@ export function settings(view) {
       text: choice(project.choices.text.map((one) => [one, one]), now.text),
       strategy: choice([["", T.auto], ...project.choices.strategy.map((one) => [one, one])], now.strategy ?? ""),
       overlap: h("input", { type: "number", min: "1", max: "20", value: now.overlap }),
-      check_share: h("input", { type: "number", min: "0", max: "0.05", step: "0.01", value: now.check_share }),
+      check_share: h("input", { type: "number", min: "0", max: "0.05", step: "0.01", value: now.check_share ?? "" }),
     };
     const columns = h("div", { class: "columns", role: "group", "aria-label": T.columns }, project.columns.filter((one) => one !== now.id_column).map((one) => h("label", { class: "check" }, h("input", { type: "checkbox", value: one, checked: (now.columns ?? []).includes(one) }), one)));
     const label = (name, hint) => h("label", { class: "field" }, h("span", {}, T[name]), fields[name], hint ? h("small", {}, hint) : null);
@@ -47,7 +47,7 @@ export function settings(view) {
         text: fields.text.value,
         columns: chosen.length ? chosen : null,
         overlap: Number(fields.overlap.value),
-        check_share: Number(fields.check_share.value),
+        check_share: fields.check_share.value === "" ? null : Number(fields.check_share.value),
       };
       const changed = Object.fromEntries(Object.entries(wanted).filter(([name, value]) => JSON.stringify(value ?? null) !== JSON.stringify(now[name] ?? null)));
       if (!Object.keys(changed).length) return toast(T.saved, "good");

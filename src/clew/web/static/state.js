@@ -1,13 +1,14 @@
 // What several views share: who is here, how things stand, rows and clusters seen before.
 
-import { api } from "./api.js";
+import { api, link } from "./api.js";
+import * as storage from "./storage.js";
 import { S } from "./strings.js";
 
 const listeners = new Set();
 export const state = {
-  annotator: localStorage.getItem("clew-annotator") ?? "me",
-  opinion: localStorage.getItem("clew-opinion") === "yes",
-  embedding: localStorage.getItem("clew-embedding") ?? "pca",
+  annotator: storage.read("clew-annotator") ?? "me",
+  opinion: storage.read("clew-opinion") === "yes",
+  embedding: storage.read("clew-embedding") ?? "pca",
   progress: null,
   fit: -1,
   names: new Map(),
@@ -15,7 +16,7 @@ export const state = {
 
 export function keep(name, value) {
   state[name] = value;
-  localStorage.setItem(`clew-${name}`, value === true ? "yes" : value === false ? "no" : value);
+  storage.write(`clew-${name}`, value === true ? "yes" : value === false ? "no" : value);
 }
 
 export function onChange(listener) {
@@ -27,10 +28,19 @@ function tell(kind) {
   for (const listener of listeners) listener(kind);
 }
 
+// Milliseconds before a stream that the server refused is asked for again; a broken one comes back by itself.
+const LISTEN_AGAIN = 3000;
+let source = null;
+let timer = 0;
+
 export function listen() {
-  const source = new EventSource("/api/events");
+  clearTimeout(timer);
+  source?.close();
+  source = new EventSource("/api/events");
   source.addEventListener("progress", (event) => {
-    state.progress = JSON.parse(event.data);
+    const now = JSON.parse(event.data);
+    if (now.project !== link.project) return void api.progress().catch(() => {}); // finds out what is served here now
+    state.progress = now;
     tell("progress");
   });
   source.addEventListener("clusters", (event) => {
@@ -39,8 +49,14 @@ export function listen() {
     tell("clusters");
   });
   source.addEventListener("errands", () => tell("errands"));
-  source.addEventListener("open", () => tell("online"));
-  source.addEventListener("error", () => tell("offline"));
+  source.addEventListener("open", () => {
+    api.progress().catch(() => {});
+    tell("online");
+  });
+  source.addEventListener("error", () => {
+    if (source.readyState === EventSource.CLOSED) timer = setTimeout(listen, LISTEN_AGAIN);
+    api.progress().catch(() => {}); // finds out why
+  });
 }
 
 // -- rows ------------------------------------------------------------------------------------------------------------

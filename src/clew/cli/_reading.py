@@ -1,0 +1,156 @@
+"""Read the table of a command from a file or standard input, and turn its rows into vectors."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from clew import Constraints
+from clew.cli import _exits
+from clew.constraints import AnswerRecord, read_records
+from clew.constraints._answers import answers_of
+from clew.constraints._records import Records, kinds_of
+from clew.datasets import Encoded, Table, as_table, encode, scaled
+from clew.exceptions import ClewError, DataError
+
+STDIN = "-"
+# Largest number of columns that are described; the rest is only counted.
+_MOST_COLUMNS = 12
+# First bytes of binary file formats.
+_MAGIC = {b"PAR1": ".parquet", b"\x93NUM": ".npy", b"PK\x03\x04": ".npz", b"{": ".jsonl"}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Flags about the table, the same in every command."""
+
+    data: str
+    id_column: str | None = None
+    columns: str | None = None
+    scale: str = "auto"
+    text: str = "auto"
+    sep: str | None = None
+    encoding: str | None = None
+    random_state: int = 0
+
+    @property
+    def name(self) -> str:
+        """Name of the table in messages."""
+        return "standard input" if self.data == STDIN else Path(self.data).name
+
+    def table(self, *kept: str | None) -> Table:
+        """Read the table; cells of the id column and of the columns `kept` are not converted."""
+        text = [name for name in (self.id_column, *kept) if name]
+        if self.data != STDIN:
+            return as_table(Path(self.data), text=text, sep=self.sep, encoding=self.encoding)
+        start = sys.stdin.buffer.read(4)
+        ending = next((ending for magic, ending in _MAGIC.items() if start.startswith(magic)), ".csv")
+        with tempfile.TemporaryDirectory(prefix="clew-") as folder:
+            path = Path(folder, f"stdin{ending}")
+            with open(path, "wb") as file:
+                file.write(start)
+                shutil.copyfileobj(sys.stdin.buffer, file)
+            try:
+                table = as_table(path, text=text, sep=self.sep, encoding=self.encoding)
+            except ClewError as error:
+                raise type(error)(str(error).replace(str(path), self.name).replace(path.name, self.name)) from None
+        return replace(table, source=self.name)
+
+    def vectors(self, table: Table, *left_out: str | None) -> Vectors:
+        """Give the rows as vectors of the chosen columns, by default all except the ids and `left_out`."""
+        chosen = None if self.columns is None else column_names(self.columns)
+        names = chosen or [name for name in table.features if name not in (self.id_column, *left_out)]
+        if names and all(_is_matrix(table.column(name)) for name in names):
+            # A matrix is passed on unchanged: some methods can use float32 and sparse rows.
+            X = table.matrix(names, self.id_column)
+            return Vectors(scaled(X, "none" if self.scale == "auto" else self.scale), None)
+        encoded = encode(
+            table if chosen else replace(table, features=tuple(names)),
+            id_column=self.id_column,
+            columns=chosen,
+            scale=self.scale,
+            text=self.text,
+            random_state=self.random_state,
+        )
+        return Vectors(encoded.X, encoded)
+
+
+@dataclass(frozen=True)
+class FileOfAnswers:
+    """A file of answers, read once: as constraints and as records."""
+
+    constraints: Constraints
+    records: Records
+
+    @classmethod
+    def read(cls, path: Path, table: Table, ids: NDArray[Any] | None) -> FileOfAnswers:
+        """Read the file; `ids` are the ids of the rows of the table, None for row numbers."""
+        records = read_records(path, table=table.rows(ids), known=ids)
+        return cls(Constraints.of(records, ids=ids, n_samples=table.n_rows), records)
+
+    @property
+    def n_unsure(self) -> int:
+        """Number of "unsure" answers, which constrain nothing."""
+        return int(np.count_nonzero(kinds_of(self.records) == "unsure"))
+
+    @property
+    def answers(self) -> list[AnswerRecord]:
+        """The answers "same" and "different", with annotator and time: "same" first, as in `Constraints`."""
+        found = answers_of(self.records, only_pairs=True)
+        return [one for answer in ("same", "different") for one in found if one.answer == answer]
+
+
+def check_n_clusters(n_clusters: Any, table: Table) -> None:
+    """Refuse more clusters than the table has rows."""
+    if isinstance(n_clusters, int) and n_clusters > table.n_rows:
+        rows = "1 row" if table.n_rows == 1 else f"{table.n_rows:,} rows"
+        raise DataError(f"-k {n_clusters}: {table.source} has only {rows}. Give a smaller number.")
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The rows to cluster, and how each column was encoded unless the table was a matrix already."""
+
+    X: Any
+    encoded: Encoded | None
+
+    @property
+    def metric(self) -> str:
+        """The distance that suits the columns."""
+        return "euclidean" if self.encoded is None else self.encoded.metric
+
+    @property
+    def columns(self) -> list[dict[str, Any]]:
+        """How each column was encoded, for `--json`."""
+        return [] if self.encoded is None else [asdict(column) for column in self.encoded.columns]
+
+    def tell(self) -> None:
+        """Print on stderr how each column was encoded."""
+        if self.encoded is not None:
+            tell_columns(self.encoded.describe())
+
+
+def column_names(words: str) -> list[str]:
+    """Give the columns of ``--columns a,b,c``."""
+    return [name.strip() for name in words.split(",") if name.strip()]
+
+
+def tell_columns(description: str) -> None:
+    """Print on stderr how the first columns were encoded."""
+    heading, *lines = description.splitlines()
+    more = len(lines) - _MOST_COLUMNS
+    shown: Sequence[str] = [heading, *lines[:_MOST_COLUMNS], *([f"and {more} more columns"] if more > 0 else [])]
+    _exits.say("columns", "read as\n" + "\n".join(shown), "bold")
+
+
+def _is_matrix(column: Any) -> bool:
+    return sparse.issparse(column) or column.ndim == 2

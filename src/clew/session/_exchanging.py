@@ -1,0 +1,113 @@
+"""Add rows, import answers and export files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew.active._view import mean_row, squared_distances
+from clew.constraints import AnswerRecord, key_of
+from clew.datasets import Table
+from clew.exceptions import ParameterError
+from clew.session._import import answers_in
+from clew.session._project import ProjectLog
+from clew.session._settings import check_confidence, check_name, check_seconds, check_text, utc
+from clew.session._state import SessionState
+from clew.session._table import ProjectRows
+
+
+class Exchanging:
+    """The part of a session that adds rows, imports answers and writes files. `Session` documents its methods."""
+
+    def __init__(self, project: ProjectLog) -> None:
+        self._project = project
+
+    @property
+    def _state(self) -> SessionState:
+        return self._project.state
+
+    def add_rows(self, data: Any = None, *, annotator: str = "me") -> list[Any]:
+        """Add new rows. Each row joins the nearest cluster until the next fit. Returns the ids of the new rows."""
+        check_name(annotator)
+        table = None if data is None else self.read_rows(data)
+        while True:
+            with self._project.reading():
+                growth = self._state.growth()
+            if table is None:
+                growth.add_appended()
+            else:
+                growth.add(table)
+            if not growth.ids:
+                return []
+            with self._project.writing() as transaction:
+                if not self._state.take_growth(growth):
+                    continue  # another call has changed rows or settings meanwhile
+                clusters = self._nearest_clusters(growth.rows, growth.ids)
+                payload = {"ids": growth.ids, "clusters": clusters, "from_file": data is None}
+                self._project.append(transaction, "rows_added", annotator, payload, growth.body)
+            return growth.ids
+
+    def read_rows(self, data: Any) -> Table:
+        """Read rows with the columns of the project, without adding them. `add_rows` takes the table."""
+        with self._project.reading():
+            growth = self._state.growth()
+        return growth.read(data)
+
+    def _nearest_clusters(self, grown: ProjectRows, ids: list[Any]) -> list[int]:
+        """The nearest cluster of each new row, with all rows encoded together. -1 while there are no clusters."""
+        now = self._state.labelling.labels
+        new = np.array(grown.positions(ids))
+        everyone = np.full(len(grown.ids), -1)
+        everyone[: len(now)] = now
+        labels = everyone[grown.present]
+        labels[new] = -1
+        clusters = np.unique(labels[labels >= 0])
+        if not len(clusters):
+            return [-1] * len(ids)
+        centers = np.array([mean_row(grown.X, np.flatnonzero(labels == one)) for one in clusters])
+        return clusters[squared_distances(grown.X, new, centers).argmin(axis=1)].tolist()
+
+    def read_answers(self, answers: Any, *, format: str | None = None) -> list[AnswerRecord]:
+        """Read answers about the rows of the project, without recording them. `import_answers` takes the list."""
+        with self._project.reading():
+            records = self._state.rows.records
+        return answers_in(answers, format, records)
+
+    def import_answers(self, answers: Any, *, annotator: str | None = None, format: str | None = None) -> int:
+        """Import answers, all of them or none. Returns the number of new answers."""
+        found = self.read_answers(answers, format=format)
+        who = "import" if annotator is None else check_name(annotator)
+        with self._project.writing() as transaction:
+            have = {
+                (*sorted((key_of(one.left), key_of(one.right))), one.answer, one.annotator)
+                for one in self._state.ledger.records.values()
+                if one.kind != "which"
+            }
+            new = []
+            for one in found:
+                person = who if one.annotator is None else check_name(one.annotator)
+                payload = self._imported(one)
+                identity = (*sorted((key_of(one.id_1), key_of(one.id_2))), one.answer, person)
+                if identity not in have:
+                    have.add(identity)
+                    new.append((person, payload))
+            if not new:
+                return 0
+            event = self._project.append(transaction, "import", who, {"count": len(new), "source": new[0][1]["source"]})
+            batch, now = {"batch": event.seq}, utc(self._project.clock())
+            transaction.append([("answer", now, person, payload | batch, None) for person, payload in new])
+        return len(new)
+
+    def _imported(self, one: AnswerRecord) -> dict[str, Any]:
+        rows = self._state.rows
+        left, right = rows.ids[rows.find(one.id_1)], rows.ids[rows.find(one.id_2)]
+        if key_of(left) == key_of(right):
+            raise ParameterError(f"An answer names row {left!r} twice. Remove it.")
+        payload = {
+            "kind": "pair", "left": left, "right": right, "answer": one.answer, "implied": 0,
+            "source": one.source or "records",
+            "confidence": check_confidence(one.confidence), "seconds": check_seconds(one.seconds),
+            "comment": check_text("comment", one.comment),
+        }  # fmt: skip
+        return payload | ({} if one.time is None else {"time": str(one.time)})

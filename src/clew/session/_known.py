@@ -1,0 +1,397 @@
+"""The current knowledge about the rows: answers in effect, corrections in use, and the driver of the questions.
+
+Each pair of rows has one entry in the driver's log, however many annotators answered it. A correction has one entry
+too. An entry that contradicts earlier ones is logged but not used.
+"""
+
+from __future__ import annotations
+
+import copy
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from clew.active import DIFFERENT, SAME, UNSURE, Answer, Answered, Pair, Questions, Stated, Strategy, Which
+from clew.active._questions import MOST_CHECKS, said_in
+from clew.constraints import Constraints, key_of
+from clew.constraints._records import Records, arguments_of
+from clew.exceptions import ConstraintError
+from clew.session._corrections import Correction, in_force
+from clew.session._events import Event
+from clew.session._ledger import Ledger, Record
+from clew.session._strategies import made, strategy_in
+from clew.session._table import ProjectRows
+
+# Source of a pair: "answer" or "correction", and the numbers of the events.
+Source = tuple[str, tuple[int, ...]]
+Entry = tuple[Answered, Source]
+
+
+class Known:
+    """Answers and corrections in effect, and the driver that has taken them in.
+
+    Attributes
+    ----------
+    prior : Constraints
+        Constraints given when the project was created.
+    driver : Questions
+        The driver of the questions. Its row numbers are positions of the present rows.
+    places, sources : lists of ints and of Source
+        For each entry of the driver's log, the event number that orders it and the events it comes from. For example,
+        a pair answered in events 4 and 9 has the place 4 and the source ``("answer", (4, 9))``.
+    quarantined : set of ints
+        Corrections that are not used, because they contradict answers.
+    waiting : dict of int to Source
+        Answers that are not used, because they contradict others, by place.
+    disputed : dict
+        Pairs with opposite answers of several annotators.
+    slots : dict
+        Answers in effect, grouped by their pair of ordinals. A question about several rows is grouped by its own
+        number. A slot is the key of such a group.
+    below_overlap : dict
+        Pairs with fewer annotators than the setting `overlap`.
+    """
+
+    def __init__(self, ledger: Ledger, rows: ProjectRows) -> None:
+        self._ledger, self._rows = ledger, rows
+        self._corrections: dict[int, Correction] = {}
+        self._compiled: dict[int, tuple[Correction, Entry]] = {}
+        self.prior = self._read_prior()
+        strategy, seed = made(strategy_in(ledger.settings)), int(ledger.settings["random_state"])
+        self._root = Questions(rows.X, strategy, None, None, self.prior, seed, trust_n_clusters=False)
+        self.build()
+
+    def _read_prior(self) -> Constraints:
+        columns, rows = self._ledger.events[0].payload["prior"], self._rows
+        if columns is None:
+            return Constraints(n_samples=len(rows.present))
+        records = Records(columns, lambda place: f"given knowledge, line {place}", ConstraintError, "given knowledge")
+        everything = Constraints(**arguments_of(records, rows.ids, len(rows.ids)))
+        return everything if len(rows.present) == len(everything) else everything[rows.present]
+
+    # -- taking in events ------------------------------------------------------------------------------------------
+
+    def build(self) -> None:
+        """Rebuild the driver from all answers and corrections in effect. No question is pending then."""
+        share = self._ledger.settings["check_share"]
+        self._root.check_share = MOST_CHECKS if share is None else share
+        self.slots = self._grouped()
+        self.below_overlap = self._pairs_below_overlap()
+        self.disputed = {slot: None for slot, records in self.slots.items() if disagree(records)}
+        self._answers: dict[int, Entry] = {}
+        for slot, records in self.slots.items():
+            self._enter(slot, records)
+        self.driver = self._root.again((), made(strategy_in(self._ledger.settings)), None)
+        self.places: list[int] = []
+        self.sources: list[Source] = []
+        self.waiting: dict[int, Source] = {}
+        self._in_force: dict[int, Entry] = {}
+        self.quarantined = self._settle(self.corrections(), set(self._answers))
+
+    def use_strategy(self) -> None:
+        """Let the strategy of the settings ask from now on."""
+        self.driver.use(made(strategy_in(self._ledger.settings)))
+
+    def add(self, record: Record) -> bool:
+        """Add an answer. Returns whether the driver goes on where it was, with the questions that are pending.
+
+        If the pair already has answers, their combined answer may change, and the driver starts afresh.
+        """
+        slot = self.slot(record)
+        before = self.slots.get(slot, [])
+        if before:
+            self.slots[slot] = [*before, record]
+            self.update([record.id])
+            return False
+        self.slots[slot] = [record]
+        if self._is_below_overlap([record]):
+            self.below_overlap[slot] = None
+        self._enter(slot, [record])
+        if record.id in self._answers:
+            entry, source = self._answers[record.id]
+            self._log(record.id, source, self.driver.add(entry))
+        return True
+
+    def update(self, answers: Iterable[int]) -> None:
+        """Update the driver after answers or corrections changed. Its log is rewritten from the first change on."""
+        changed: set[int] = set()
+        for slot in {self.slot(self._ledger.first_answer(answer)): None for answer in answers}:
+            before = self.slots.get(slot)
+            if before is None:  # the answer itself was undone before its revision or confirmation
+                continue
+            after = [self._ledger.records[one.id] for one in before if one.id in self._ledger.records]
+            if after and after[0].id != before[0].id:  # the pair has another place in the log now
+                self.build()
+                return
+            changed |= self._replace_answers(slot, before[0].id, after)
+        if self._ledger.settings["overlap"] > 1:
+            self.below_overlap = self._pairs_below_overlap()
+        self.quarantined = self._settle(self.corrections(), changed)
+
+    def _replace_answers(self, slot: Any, place: int, records: list[Record]) -> set[int]:
+        """Replace the answers about a pair. Returns their place if the combined answer changes, else an empty set."""
+        entry, _ = self._answers.pop(place, (None, None))
+        self.disputed.pop(slot, None)
+        if not records:
+            del self.slots[slot]
+            return set() if entry is None else {place}
+        self.slots[slot] = records
+        self._enter(slot, records)
+        if disagree(records):
+            self.disputed[slot] = None
+        if place not in self._answers or self._answers[place][0] != entry:
+            return {place}
+        self.sources[bisect_left(self.places, place)] = self._answers[place][1]
+        if place in self.waiting:
+            self.waiting[place] = self._answers[place][1]
+        return set()
+
+    def _enter(self, slot: Any, records: list[Record]) -> None:
+        entry = self._entry(slot, records)
+        if entry is not None:
+            self._answers[records[0].id] = (entry, ("answer", tuple(record.id for record in records)))
+
+    def _log(self, place: int, source: Source, agrees: bool) -> None:
+        """Note the place and the source of an entry that the driver has taken in."""
+        self.places.append(place)
+        self.sources.append(source)
+        if not agrees:
+            self.waiting[place] = source
+
+    # -- answers by pair -------------------------------------------------------------------------------------------
+
+    def _grouped(self) -> dict[Any, list[Record]]:
+        """Group the answers in effect by pair, because several annotators may have answered the same pair."""
+        slots: dict[Any, list[Record]] = {}
+        for record in self._ledger.answers():
+            slots.setdefault(self.slot(record), []).append(record)
+        return slots
+
+    def slot(self, record: Record) -> Any:
+        """Group key of an answer: its pair of ordinals, or its own number for a question about several rows."""
+        if record.kind == "which":
+            return record.id
+        return self.slot_of(record.left, record.right)
+
+    def slot_of(self, left: Any, right: Any) -> tuple[int, int]:
+        """Group key of two row ids: their ordinals, lower first."""
+        first, second = self._rows.ordinal[key_of(left)], self._rows.ordinal[key_of(right)]
+        return (first, second) if first < second else (second, first)
+
+    def _pairs_below_overlap(self) -> dict[Any, None]:
+        """Pairs with fewer annotators than `overlap`."""
+        return {slot: None for slot, records in self.slots.items() if self._is_below_overlap(records)}
+
+    def _is_below_overlap(self, records: list[Record]) -> bool:
+        """Whether fewer annotators than `overlap` have answered a pair that was asked (not imported)."""
+        people, overlap = {record.annotator for record in records}, self._ledger.settings["overlap"]
+        return len(people) < overlap and records[0].kind != "which" and records[0].question is not None
+
+    def _entry(self, slot: Any, records: list[Record]) -> Answered | None:
+        """Combine all answers about a pair into one entry of the driver's log. None while a row is missing."""
+        record = records[0]
+        if record.kind == "which":
+            return self._which(record)
+        first, second = (int(self._rows.position[row]) for row in slot)
+        if first < 0 or second < 0:
+            return None
+        answer, confidence = agreed(records)
+        expected = None if record.expected is None else Answer(record.expected)
+        if self._rows.positions([record.left])[0] != first:
+            first, second = second, first
+        return Answered(Pair(first, second, check=record.check), answer, confidence, expected)
+
+    def _which(self, record: Record) -> Answered | None:
+        position = self._rows.positions((record.left, *record.candidates))
+        if min(position) < 0:
+            return None
+        answer: Any = Answer(record.answer)
+        if answer is SAME:
+            answer = self._rows.positions([record.right])[0]
+        if record.aside:
+            answer = UNSURE
+        return Answered(Which(position[0], tuple(position[1:])), answer, record.confidence)
+
+    # -- conflicts -------------------------------------------------------------------------------------------------
+
+    @property
+    def conflicting(self) -> set[int]:
+        """All events that are part of an unresolved conflict."""
+        events = {event for _, events in self.waiting.values() for event in events}
+        return events | self.quarantined | {one.id for slot in self.disputed for one in self.slots[slot]}
+
+    @property
+    def n_conflicts(self) -> int:
+        """Number of unresolved conflicts."""
+        return len(self.waiting) + len(self.quarantined) + len(self.disputed)
+
+    # -- corrections -----------------------------------------------------------------------------------------------
+
+    def corrections(self) -> list[Correction]:
+        """Corrections in effect, oldest first."""
+        return [self.correction(event) for event in self._ledger.corrections()]
+
+    def correction(self, event: Event) -> Correction:
+        """The correction of an event."""
+        if event.seq not in self._corrections:
+            self._corrections[event.seq] = Correction.read(event.seq, event.payload, self._rows.ordinal, key_of)
+        return self._corrections[event.seq]
+
+    @contextmanager
+    def trial(self, corrections: list[Correction], *, counts: bool = True) -> Iterator[tuple[Questions, set[int]]]:
+        """Try corrections instead of the current ones. Yields the driver with these corrections, and the numbers of the
+        corrections that contradict answers.
+
+        The current corrections are back when the block ends. If `counts`, corrections change the number of clusters.
+        """
+        with self._lent() as other:
+            aside = other._settle(corrections, set(), counts=counts)
+            yield other.driver, aside
+
+    @contextmanager
+    def _lent(self) -> Iterator[Known]:
+        """Lend the driver to a copy in which corrections can be tried."""
+        other = copy.copy(self)
+        with self.driver.trial() as other.driver:
+            other.waiting, other.places, other.sources = dict(self.waiting), list(self.places), list(self.sources)
+            yield other
+
+    def _settle(self, corrections: list[Correction], changed: set[int], *, counts: bool = True) -> set[int]:
+        """Apply every correction that contradicts no answer. Returns the other corrections, which are not used at all.
+
+        The driver's log is rewritten from the first place where an answer has `changed` or a correction gives other
+        pairs than before. If `counts`, corrections change the number of clusters.
+        """
+        aside = self._held_up(corrections, changed)
+        while True:
+            live = [one for one in corrections if one.seq not in aside]
+            k = self._n_clusters(live) if counts else self.driver.n_clusters
+            if k != self.driver.n_clusters:
+                self.driver.assume(k)
+            self._rewrite({self._place(one): self._stated(one) for one in in_force(live)}, changed)
+            wrong = next((events[0] for kind, events in self.waiting.values() if kind == "correction"), None)
+            if wrong is None:
+                return aside
+            aside.add(wrong)
+            changed = set()
+
+    def _held_up(self, corrections: list[Correction], changed: set[int]) -> set[int]:
+        """Corrections that contradicted others when they were made, and still do.
+
+        Only answers and conflict resolutions can release them. A later correction cannot, because it would then move
+        more than its own rows.
+        """
+        found: set[int] = set()
+        for place, one in enumerate(corrections):
+            if one.waited:
+                earlier = [other for other in corrections[: place + 1] if other.seq not in found]
+                with self._lent() as trial:
+                    trial._rewrite({self._place(other): self._stated(other) for other in in_force(earlier)}, changed)
+                    if ("correction", (one.seq,)) in trial.waiting.values():
+                        found.add(one.seq)
+        return found
+
+    def _n_clusters(self, corrections: Iterable[Correction]) -> int | None:
+        """The `n_clusters` setting, plus the clusters that later corrections add or remove."""
+        given, counted = self._ledger.settings["n_clusters"], self._ledger.counted
+        if given is None:
+            return None
+        k = given + sum(one.more_clusters for one in corrections if one.seq == 0 or one.seq > counted)
+        return min(max(k, 1), len(self._rows.present))
+
+    def _place(self, correction: Correction) -> int:
+        """Place of a correction in the log. A proposed correction comes last."""
+        return correction.seq or self._ledger.version + 1
+
+    def _stated(self, correction: Correction) -> Entry:
+        """Compile a correction to an entry of the log; again only if a later correction has changed it."""
+        if correction.seq not in self._compiled or self._compiled[correction.seq][0] != correction:
+            said = correction.pairs(self._rows.position)
+            entry = Answered(Stated(tuple(said)), SAME), ("correction", (correction.seq,))
+            self._compiled[correction.seq] = (correction, entry)
+        return self._compiled[correction.seq][1]
+
+    def _rewrite(self, corrected: dict[int, Entry], changed: set[int]) -> None:
+        """Rewrite the driver's log with the answers and these corrections, from the first difference on."""
+        differing = {
+            place
+            for place in self._in_force.keys() | corrected.keys()
+            if self._in_force.get(place) != corrected.get(place)
+        }
+        self._in_force = corrected
+        if not (changed or differing):
+            return
+        first = bisect_left(self.places, min(changed | differing))
+        rest = set(self.places[first:]) | changed | corrected.keys()
+        if first < len(self.places):
+            self.driver.rewind(first)
+            self.waiting = {place: source for place, source in self.waiting.items() if place < self.places[first]}
+            del self.places[first:], self.sources[first:]
+        after = self.places[-1] if self.places else 0
+        found = {place: self._answers.get(place) or corrected.get(place) for place in sorted(rest) if place > after}
+        entries = [(place, *entry) for place, entry in found.items() if entry is not None]
+        agrees = self.driver.extend([entry for _, entry, _ in entries])
+        for (place, _, source), is_fine in zip(entries, agrees, strict=True):
+            self._log(place, source, is_fine)
+
+    # -- constraints -----------------------------------------------------------------------------------------------
+
+    def constraints(self) -> Constraints:
+        """The constraints of a fit: all events in use, and soft constraints from resolved conflicts."""
+        aside = [
+            (pair, Answer(record.answer), record.confidence)
+            for record in self._ledger.records.values()
+            if record.aside and record.kind != "which" and record.answer != "unsure"
+            if min(pair := self._rows.position[list(self.slot(record))].tolist()) >= 0
+        ]
+        known = self.driver.constraints
+        return known | self._as_constraints(aside) if aside else known
+
+    def corrected(self) -> Constraints:
+        """Constraints from the corrections in use."""
+        return self.said(lambda kind, _: kind == "correction")
+
+    def said(self, chosen: Callable[[str, tuple[int, ...]], bool]) -> Constraints:
+        """Constraints from some of the answers and corrections in use, chosen by their source."""
+        return self._as_constraints(
+            [
+                (list(pair.key), answer, entry.confidence)
+                for entry, (kind, events) in zip(self.driver.answers, self.sources, strict=True)
+                if not entry.conflict and chosen(kind, events)
+                for pair, answer in said_in(entry)
+            ]
+        )
+
+    def _as_constraints(self, said: list[tuple[list[int], Answer, float]]) -> Constraints:
+        (must, must_sure), (cannot, cannot_sure) = (
+            ([pair for pair, says, _ in said if says is answer], [sure for _, says, sure in said if says is answer])
+            for answer in (SAME, DIFFERENT)
+        )
+        return Constraints(
+            must, cannot, must_link_confidence=must_sure, cannot_link_confidence=cannot_sure,
+            n_samples=len(self._rows.present),
+        )  # fmt: skip
+
+    def fresh(self, strategy: Strategy) -> Questions:
+        """Another driver about the same rows and number of clusters, without answers."""
+        return self._root.again((), strategy, self.driver.n_clusters)
+
+    def copier(self, strategy: Strategy) -> Callable[[], Questions]:
+        """A function that makes another driver with the current answers. It may be called later, in any thread."""
+        return partial(self._root.again, tuple(self.driver.answers), strategy, self.driver.n_clusters)
+
+
+def agreed(records: list[Record]) -> tuple[Answer, float]:
+    """Combine answers about a pair: the common answer with its highest confidence, or UNSURE if they disagree."""
+    decided = [record for record in records if record.answer != "unsure" and not record.aside]
+    answers = {record.answer for record in decided}
+    if len(answers) != 1:
+        return UNSURE, 1.0
+    return (SAME if answers == {"same"} else DIFFERENT), max(record.confidence for record in decided)
+
+
+def disagree(records: list[Record]) -> bool:
+    """Whether annotators gave opposite answers."""
+    return len({record.answer for record in records if record.answer != "unsure" and not record.aside}) > 1

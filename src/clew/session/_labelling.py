@@ -1,0 +1,152 @@
+"""The cluster of every row, as the events of the log set it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.constraints import key_of
+from clew.session._clustering import FitResult
+from clew.session._corrections import Clusters
+from clew.session._events import Event
+from clew.session._identity import stable_ids
+from clew.session._ledger import Ledger
+from clew.session._settings import MAKING
+from clew.session._table import ProjectRows
+
+IntArray = npt.NDArray[np.int64]
+
+
+class Labelling:
+    """The cluster of every row: set by fits, moved by corrections, and moved back when these are undone.
+
+    Five rows, a fit, and a correction that moves row 1 to cluster 1:
+
+    ======================  =================  ==================
+    event                   labels             base
+    ======================  =================  ==================
+    fit, stored labels      0 0 1 1 -1         0 0 1 1 -1
+    correction of row 1     0 1 1 1 -1         0 1 1 1 -1
+    fit that starts there   0 1 1 1 0          0 1 1 1 -1
+    ======================  =================  ==================
+
+    Attributes
+    ----------
+    labels : ndarray of ints
+        Cluster id of each row by ordinal, -1 for rows without a cluster.
+    base : ndarray of ints
+        The labels after the last correction. A fit that keeps corrected clusters starts from them.
+    base_version : int
+        Number of the event that set the base.
+    next_cluster : int
+        The first cluster id that was never used.
+    is_outdated : bool
+        Whether a setting has changed after which all clusters must be fitted again.
+    notes : tuple of str
+        Notes of the last fit.
+    """
+
+    def __init__(self, ledger: Ledger, rows: ProjectRows) -> None:
+        self._ledger, self._rows = ledger, rows
+        self.labels = np.full(len(rows.ids), -1, dtype=np.int64)
+        self.base, self.base_version = self.labels.copy(), 0
+        self.next_cluster, self.is_outdated = 0, False
+        self.notes: tuple[str, ...] = ()
+        for event in ledger.events:
+            self.apply(event)
+
+    @property
+    def present(self) -> IntArray:
+        """Cluster id of each row that is in the data now."""
+        return self.labels[self._rows.present]
+
+    @property
+    def clusters(self) -> Clusters:
+        """The current clusters, for corrections."""
+        rows = self._rows
+        return Clusters(rows.X, rows.present, rows.position, self.labels)
+
+    def apply(self, event: Event) -> None:
+        """Apply the effect of an event of the log on the labels.
+
+        The labels after a correction are the base of later fits. A fit that starts from the base does not change it.
+        """
+        self._change(event)
+        if event.kind == "rows_added":
+            new = self._rows.ordinals(event.payload["ids"])
+            self.base[new] = self.labels[new]
+        elif not (event.kind == "fit" and event.payload.get("kept")) and self._sets_base(self._ledger.target(event)):
+            self.base, self.base_version = self.labels.copy(), event.seq
+        if event.kind in ("fit", "setting", "undo"):
+            outdates = _outdates(self._ledger.target(event))
+            self.is_outdated = event.kind != "fit" and (self.is_outdated or outdates)
+
+    def _sets_base(self, event: Event) -> bool:
+        if event.kind == "fit":
+            return event.body is not None
+        return event.kind == "correction" or bool(self._ledger.withdrawn(event))
+
+    def _change(self, event: Event) -> None:
+        payload = event.payload
+        if event.kind == "fit":
+            if event.body is not None:
+                labels = unpacked_labels(event.body)
+                self.labels[: len(labels)] = labels
+            self.next_cluster, self.notes = payload["next_cluster"], tuple(payload["notes"])
+        elif event.kind == "rows_added":
+            self.labels[self._rows.ordinals(payload["ids"])] = payload["clusters"]
+        elif event.kind == "correction" and not payload["conflict"]:
+            self.notes = ()  # the notes were about the clusters before the correction
+            self._move(self._moves(event, "changes"))
+        elif "moves" in payload:
+            self._move(self._moves(event, "moves"))
+        elif event.kind in ("resolve", "undo"):  # logs of earlier versions do not record where rows move back to
+            self.labels = self.moved_back(*self._ledger.reversed_by(event))
+
+    def _move(self, moves: list[tuple[int, int, IntArray]]) -> None:
+        for _, after, rows in moves:
+            self.labels[rows] = after
+            self.next_cluster = max(self.next_cluster, after + 1)
+
+    def moved_back(self, taken_back: list[Event], made_again: list[Event], but: Iterable[int] = ()) -> IntArray:
+        """The labels after corrections are taken back or made again: rows that are still where these put them move."""
+        labels, fixed = self.labels.copy(), np.zeros(len(self.labels), dtype=bool)
+        fixed[list(but)] = True
+        for event, is_back in [*((one, True) for one in taken_back), *((one, False) for one in made_again)]:
+            for before, after, rows in self._moves(event, "changes"):
+                here, there = (after, before) if is_back else (before, after)
+                labels[rows[(labels[rows] == here) & ~fixed[rows]]] = there
+        return labels
+
+    def _moves(self, event: Event, name: str) -> list[tuple[int, int, IntArray]]:
+        return [(before, after, self._rows.ordinals(names)) for names, before, after in event.payload[name]]
+
+    def identified(self, result: FitResult) -> tuple[IntArray, int]:
+        """Cluster ids of all rows after a fit, and the next unused id. Missing rows keep their ids."""
+        names = [key_of(self._rows.ids[row]) for row in result.rows]
+        found, next_cluster = stable_ids(self.labels[result.rows], result.labels, self.next_cluster, names)
+        labels = self.labels.copy()
+        labels[result.rows] = found
+        return labels, next_cluster
+
+
+def _outdates(event: Event) -> bool:
+    """Whether an event changes a setting after which all clusters must be fitted again."""
+    changed = event.payload.get("settings", ())
+    return event.kind == "setting" and bool(event.payload.get("remakes", set(MAKING) & set(changed)))
+
+
+def packed_labels(labels: IntArray) -> bytes:
+    """Serialise labels as bytes."""
+    stream = io.BytesIO()
+    np.savez_compressed(stream, labels=labels.astype(np.int32))
+    return stream.getvalue()
+
+
+def unpacked_labels(body: bytes) -> IntArray:
+    """Read labels that `packed_labels` wrote."""
+    with np.load(io.BytesIO(body), allow_pickle=False) as stored:
+        return stored["labels"].astype(np.int64)
