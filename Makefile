@@ -4,19 +4,28 @@ VENV := .venv
 BIN := $(VENV)/bin
 KERNELS := $(wildcard src/clew/kernels/*.py)
 
-.PHONY: demo test check format bench bench-questions bench-load bench-page clean
+.PHONY: demo test test-rest test-all check format bench bench-questions bench-load bench-page clean
 
-$(VENV)/ready: pyproject.toml setup.py $(KERNELS)
+# What clew itself needs, with the commands that the demo suggests; tests and benchmarks add the tools of developers.
+$(VENV)/installed: pyproject.toml setup.py $(KERNELS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[app,plot]'
 	touch $@
 
-demo: $(VENV)/ready  ## cluster a bundled data set without and with knowledge
+$(VENV)/ready: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+demo: $(VENV)/installed  ## cluster a bundled data set without and with knowledge
 	$(BIN)/clew demo
 
-test: $(VENV)/ready  ## all tests
+test: $(VENV)/ready  ## every test, with a sample of the cases of the largest grids; minutes
 	$(BIN)/python -m pytest -n auto
+
+test-all: test test-rest  ## everything
+
+test-rest: $(VENV)/ready  ## what make test leaves out: every case, the slow tests, and more examples
+	$(BIN)/python -m pytest -n auto --thorough -m "sampled or slow or hypothesis"
 
 check: $(VENV)/ready  ## format, lint, types, import contract
 	$(BIN)/ruff format --check .

@@ -21,6 +21,7 @@ setup(
             "wraparound": False,
             "initializedcheck": False,
             "cdivision": True,
+            "cpow": True,
         },
     )
 )

@@ -5,7 +5,29 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import answers, audit, closure, importing, memory, metrics, quality, rounds, seeding, sets, table1
+from benchmarks import (
+    advice,
+    answers,
+    audit,
+    closure,
+    density,
+    digest,
+    edges,
+    importing,
+    long_log,
+    medoids,
+    memory,
+    methods,
+    metrics,
+    mixtures,
+    quality,
+    rounds,
+    seeding,
+    sets,
+    sizes,
+    table1,
+    trees,
+)
 from benchmarks._harness import RESULTS, environment, publish
 
 BENCHMARKS = {
@@ -13,15 +35,29 @@ BENCHMARKS = {
     "memory": memory.run,
     "closure": closure.run,
     "import": importing.run,
+    "long-log": long_log.run,
+    "digest": digest.run,
     "quality": quality.run,
     "seeding": seeding.run,
     "table1": table1.run,
     "audit": audit.run,
     "number": audit.run_number,
     "answers": answers.run,
+    "advice": advice.run,
+    "methods": methods.run,
     "sets": sets.run,
     "informativeness": sets.run_informativeness,
     "metrics": metrics.run,
+    "sizes": sizes.run,
+    "edges": edges.run,
+    "trees": trees.run,
+    "density": density.run,
+    "density-questions": density.run_questions,
+    "mixtures": mixtures.run,
+    "mixture-rounds": mixtures.run_rounds,
+    "medoids": medoids.run,
+    "circles": medoids.run_circles,
+    "swaps": medoids.run_swaps,
 }
 
 

@@ -14,8 +14,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from benchmarks._harness import Report
 from benchmarks._published import kept, published_data, rows_of
 from clew import Constraints
+from clew._distances import distance_matrix
 from clew.audit import advise_metric
-from clew.audit._distances import distance_matrix
 from clew.audit._impact import impact_of
 from clew.audit._models import prepare
 from clew.evaluation import adjusted_rand_score

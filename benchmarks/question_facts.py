@@ -66,7 +66,7 @@ def nmi(name: str, strategy: Any, *, penalty: Any = "auto", **settings: Any) -> 
         model = PCKMeans(metric="cosine", penalty=penalty, n_init=1)
     else:
         model = PCKMeans(penalty=2.0 if penalty == "auto" else penalty, n_init=1)  # the paper's w = 1
-    return learning_curve(X, y, strategy, n_clusters=len(np.unique(y)), clusterer=model, scores=["nmi"], **settings)
+    return learning_curve(X, y, strategy, n_clusters=len(np.unique(y)), clusterer=model, scores=["NMI"], **settings)
 
 
 def active_beats_random(*, quick: bool) -> Iterator[dict[str, Any]]:

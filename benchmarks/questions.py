@@ -86,15 +86,15 @@ ENVELOPE = {
 # Auto without one ingredient: constants that are replaced, where they are used.
 ABLATION: dict[str, dict[str, Any]] = {
     "Auto": {},
-    "without the graph": {"graph._landscape._PRIOR": (1e-6, 0.15, 0.2, 1.0)},
-    "without distance": {"graph._landscape._PRIOR": (0.4, 1e-6, 0.2, 1.0)},
-    "without columns": {"graph._landscape._PRIOR": (0.4, 0.15, 1e-6, 1.0)},
-    "without base partitions": {"graph._landscape._PRIOR": (0.4, 0.15, 0.2, 1e-6)},
-    "without learned trust": {"graph._spreading._STRAY": 1e-3},
-    "without prototypes": {"active._auto._EXPLORE_EVERY": 10**9},
-    "without shared doubt": {"active._auto._STEPS": 0},
-    "without checks": {"active._doubt._SUSPICIOUS": 0.0},
-    "without second thoughts": {"active._doubt._MOST_ERRORS": 1e-9},
+    "without the graph": {"graph._kernels._PRIOR": (1e-6, 0.15, 0.2, 1.0)},
+    "without distance": {"graph._kernels._PRIOR": (0.4, 1e-6, 0.2, 1.0)},
+    "without columns": {"graph._kernels._PRIOR": (0.4, 0.15, 1e-6, 1.0)},
+    "without base partitions": {"graph._kernels._PRIOR": (0.4, 0.15, 0.2, 1e-6)},
+    "without learned weights": {"graph._gaussian_process._WEIGHT_SPREAD": 1e-3},
+    "without medoids": {"active._auto._EXPLORE_EVERY": 10**9},
+    "without shared uncertainty": {"active._auto._STEPS": 0},
+    "without checks": {"active._answer_errors._SUSPICIOUS": 0.0},
+    "without an error model": {"active._answer_errors._MOST_ERRORS": 1e-9},
 }
 
 # Strategies that fit a model again between questions may take longer.

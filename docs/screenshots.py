@@ -208,7 +208,7 @@ def preview(page: Page) -> None:
 
 def weighed(page: Page) -> None:
     """Wait for the thorough list."""
-    page.get_by_text("By all evidence").wait_for()
+    page.get_by_text("Full review").wait_for()
 
 
 def neighbours(page: Page) -> None:
@@ -219,7 +219,7 @@ def neighbours(page: Page) -> None:
 
 
 def said(page: Page) -> None:
-    """Answer one question, so that the page says what the machine thought."""
+    """Answer one question, so that the page compares it with the prediction."""
     page.wait_for_selector(".cards .card:not(.skeleton)")
     page.keyboard.press("d")
 
@@ -343,6 +343,7 @@ def shoot(browser: Browser, address: str, look: str, scene: Scene, out: Path, wa
     context.add_init_script("localStorage.setItem('clew-annotator', 'Ann')")
     page = context.new_page()
     page.goto(f"{address}/?token={TOKEN}")
+    page.get_by_role("button", name="Yes, that was me").click()  # Ann answered before, not in this browser
     for name, (view, prepare) in shots.items():
         page.goto(f"{address}/#{view}")
         page.reload()

@@ -1,22 +1,27 @@
-"""A picture of each method on the same rows, without and with constraints.
+"""A picture of each method on the same rows, and one of all methods for each of four shapes of clusters.
 
-`python examples/gallery.py [DIRECTORY]` writes a PNG per method; docs/gallery.md shows them. Needs matplotlib.
+`python examples/gallery.py [DIRECTORY]` writes the PNGs that docs/gallery.md shows. Needs matplotlib.
 """
 
 from __future__ import annotations
 
 import sys
+import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from sklearn.datasets import make_blobs, make_circles, make_moons
 
-from clew import Constraints
+from clew import ConstrainedAgglomerative, ConstrainedDensity, Constraints
 from clew._registry import all_estimators, method_name
 from clew.evaluation import adjusted_rand_score
+from clew.exceptions import ClewWarning
 
-COLOURS = np.array(["#4477aa", "#ee6677", "#228833"])
+COLOURS = np.array(["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377"])
+NOISE = "#bbbbbb"
 
 
 def toy() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Constraints]:
@@ -28,32 +33,90 @@ def toy() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Constraints]:
     return X, y, Constraints.sample(y, 30, balance=0.5, random_state=1)
 
 
-def draw(axes: Any, X: Any, labels: Any, known: Constraints | None, title: str) -> None:
-    """Rows in the colours of their clusters; must-links as lines, cannot-links dotted."""
+def shapes() -> dict[str, tuple[Any, Any]]:
+    """Rows and classes: round groups, two shapes that are not round, and groups of different density."""
+    n = 240
+    return {
+        "blobs": make_blobs(n, centers=[[0, 0], [4, 0], [2, 3.5]], cluster_std=0.8, random_state=0),
+        "moons": make_moons(n, noise=0.11, random_state=0),
+        "circles": make_circles(n, factor=0.5, noise=0.06, random_state=0),
+        "densities": make_blobs(n, centers=[[0, 0], [3, 0], [2, 6]], cluster_std=[0.3, 0.6, 1.9], random_state=0),
+    }
+
+
+def taken(cls: Any, **options: Any) -> dict[str, Any]:
+    """Those of the options that an estimator has a parameter for."""
+    return {name: value for name, value in options.items() if name in cls().get_params()}
+
+
+def weights(X: Any) -> Any:
+    """Rows as a signed graph: 1.5 minus the distance, for pairs within a distance of 3."""
+    distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=-1))
+    return np.where(distances < 3, 1.5 - distances, 0.0)
+
+
+def draw(axes: Any, X: Any, labels: Any, known: Constraints | None, title: str, fontsize: int = 9) -> None:
+    """Rows in the colours of their clusters, noise in grey; must-links as lines, cannot-links dotted."""
     for kind, style in (("must_link", "-"), ("cannot_link", ":")):
         for pair in () if known is None else getattr(known, kind):
             axes.plot(*X[pair].T, style, color="#555555", linewidth=0.8, zorder=1)
-    axes.scatter(*X.T, s=12, c=COLOURS[labels], linewidths=0, zorder=2)
-    axes.set_title(title, fontsize=9)
+    axes.scatter(*X.T, s=12, c=np.where(labels < 0, NOISE, COLOURS[labels % len(COLOURS)]), linewidths=0, zorder=2)
+    axes.set_title(title, fontsize=fontsize)
     axes.set_xticks([])
     axes.set_yticks([])
 
 
-def main(directory: Path) -> None:
-    """Fit every method twice, print what the constraints changed, and write its picture."""
-    directory.mkdir(parents=True, exist_ok=True)
+def draw_methods(directory: Path) -> None:
+    """Fit every method twice to the same rows, print what the constraints changed, and write a picture of each."""
     X, y, known = toy()
-    for cls in all_estimators():
+    for cls in all_estimators("clusterer"):
         figure = Figure(figsize=(6, 2.6), dpi=80, layout="constrained")
         scores = []
         for axes, given in zip(figure.subplots(1, 2), (None, known), strict=True):
-            model = cls(3, random_state=0).fit(X, constraints=given)
+            # The tolerance is that of sizes: up to 10 % from the mean.
+            model = cls(**taken(cls, n_clusters=3, random_state=0, tolerance=0.1))
+            model.fit(X if model.capabilities.pairwise is None else weights(X), constraints=given)
             scores.append(adjusted_rand_score(y, model.labels_))
             word = "without" if given is None else "with"
-            draw(axes, X, model.labels_, given, f"{word} constraints: ARI {scores[-1]:.2f}")
+            sizes = f", sizes {', '.join(map(str, model.cluster_sizes_))}" if hasattr(model, "tolerance") else ""
+            if hasattr(model, "medoid_indices_"):
+                axes.scatter(*X[model.medoid_indices_].T, s=60, facecolors="none", edgecolors="black", zorder=3)
+            draw(axes, X, model.labels_, given, f"{word} constraints: ARI {scores[-1]:.2f}{sizes}")
         figure.suptitle(cls.__name__, fontsize=10)
         figure.savefig(directory / f"{method_name(cls)}.png")
-        print(f"{cls.__name__:18} {scores[0]:.2f} -> {scores[1]:.2f}")
+        print(f"{cls.__name__:26} {scores[0]:5.2f} -> {scores[1]:5.2f}")
+
+
+def draw_shapes(directory: Path, n_beside: int = 3) -> None:
+    """Fit every method twice to each shape, print what the constraints changed, and write a picture of each shape."""
+    warnings.simplefilter("ignore", ClewWarning)  # a dead end is part of the picture
+    methods: dict[str, Any] = {
+        cls.__name__: cls for cls in all_estimators("clusterer") if cls._capabilities.pairwise is None
+    }
+    methods["single linkage"] = partial(ConstrainedAgglomerative, linkage="single")
+    methods["around DBSCAN"] = partial(ConstrainedDensity, "dbscan")
+    for shape, (X, y) in shapes().items():
+        known = Constraints.sample(y, 40, balance=0.5, random_state=0)
+        n_lines = -(-len(methods) // n_beside)
+        figure = Figure(figsize=(3.6 * n_beside, 1.75 * n_lines), dpi=80, layout="constrained", facecolor="white")
+        panels = figure.subplots(n_lines, 2 * n_beside).reshape(-1, 2)
+        for (name, make), pair in zip(methods.items(), panels, strict=False):
+            scores = []
+            for axes, given in zip(pair, (None, known), strict=True):
+                model = make(**taken(make, n_clusters=len(np.unique(y)), random_state=0)).fit(X, constraints=given)
+                scores.append(round(adjusted_rand_score(y, model.labels_), 2) + 0.0)  # no -0.00
+                draw(axes, X, model.labels_, given, f"{'with' if given else name}: {scores[-1]:.2f}", fontsize=8)
+            print(f"{shape:10} {name:26} {scores[0]:5.2f} -> {scores[1]:5.2f}")
+        for axes in panels[len(methods) :].ravel():
+            axes.set_axis_off()
+        figure.savefig(directory / f"shape-{shape}.png")
+
+
+def main(directory: Path) -> None:
+    """Draw both galleries."""
+    directory.mkdir(parents=True, exist_ok=True)
+    draw_methods(directory)
+    draw_shapes(directory)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,52 @@
-"""The `seed` fixture, the Hypothesis profile, and the PostgreSQL server; nothing else is global."""
+"""The `seed` fixture, which tests run, the Hypothesis profile, and the PostgreSQL server; nothing else is global.
+
+Two marks keep `make test` short. A `slow` test runs with `--thorough` only. Of a `sampled(n)` test every n-th case runs
+without `--thorough`. Where n has no divisor in common with the number of scenarios, every law meets every estimator and
+every scenario in turn.
+"""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 
 import pytest
 from hypothesis import settings
 
-settings.register_profile("clew", deadline=None, derandomize="CI" in os.environ)
+settings.register_profile("clew", deadline=None, derandomize="CI" in os.environ, max_examples=40)
+settings.register_profile("thorough", parent=settings.get_profile("clew"), max_examples=100)
 settings.load_profile("clew")
 
 
 def pytest_addoption(parser):
     parser.addoption("--seeds", default="0", help="seeds of the `seed` fixture: 3, or 0-99 for a night run")
+    parser.addoption("--thorough", action="store_true", help="slow tests, every case of sampled ones, more examples")
+
+
+def pytest_configure(config):
+    if config.getoption("--thorough"):
+        settings.load_profile("thorough")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--thorough"):
+        return
+    places = Counter()
+    kept, left_out = [], []
+    for item in items:
+        (kept if _is_quick(item, places) else left_out).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
+
+
+def _is_quick(item, places):
+    """Whether `make test` runs this case; `places` counts the cases of each sampled test."""
+    sampled = item.get_closest_marker("sampled")
+    if sampled is None:
+        return item.get_closest_marker("slow") is None
+    test = item.nodeid.partition("[")[0]
+    places[test] += 1
+    return places[test] % sampled.args[0] == 1 and item.get_closest_marker("slow") is None
 
 
 def pytest_generate_tests(metafunc):

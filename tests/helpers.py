@@ -9,6 +9,12 @@ import numpy as np
 import pytest
 
 from clew import Constraints
+from clew._registry import all_estimators
+
+# Clusterers of rows and columns; the others take a square matrix.
+OF_ROWS = [cls for cls in all_estimators("clusterer") if cls._capabilities.pairwise is None]
+# Clusterers that are told the number of clusters; the others find it.
+COUNTING = [cls for cls in all_estimators("clusterer") if "n_clusters" in cls._parameters]
 
 BENCHMARK_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -22,6 +28,12 @@ def benchmark_data():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def made(cls, n_clusters, **options):
+    """An estimator with a number of clusters and other options, each of them if it takes it."""
+    wanted = {"n_clusters": n_clusters, **options}
+    return cls(**{name: value for name, value in wanted.items() if name in cls._parameters})
 
 
 def random_knowledge(rng, n, n_classes=3, *, consistent=True, sure=True):
@@ -65,3 +77,14 @@ def random_knowledge(rng, n, n_classes=3, *, consistent=True, sure=True):
 def whole_numbers(rng, n, n_columns=2):
     """Rows of whole numbers, far enough apart that exact ties are rare and small enough that sums are exact."""
     return rng.integers(-99, 100, size=(n, n_columns)).astype(float)
+
+
+def ask_all(questions, oracle, budget=5_000):
+    """Pairs asked until nothing is left; checks that none is repeated or implied."""
+    asked = []
+    while len(asked) < budget and (pair := questions.ask()) is not None:
+        assert pair.key not in asked
+        assert questions.view.knowledge.relation(*pair.key) is None
+        asked.append(pair.key)
+        questions.tell(pair, oracle(pair))
+    return asked

@@ -37,9 +37,9 @@ class Server:
         What a browser opens.
     """
 
-    def __init__(self, *arguments: str | os.PathLike[str], port: int = 0) -> None:
+    def __init__(self, *arguments: str | os.PathLike[str], port: int = 0, token: str = TOKEN) -> None:
         self._errors = tempfile.NamedTemporaryFile("w+")  # noqa: SIM115  closed by `_end`
-        words = [*map(os.fspath, arguments), "--port", str(port), "--token", TOKEN, "--no-browser"]
+        words = [*map(os.fspath, arguments), "--port", str(port), "--token", token, "--no-browser"]
         with self._started(words) as output:
             said = output.readline().split()
         if not said:
@@ -133,7 +133,7 @@ class Client:
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Status and JSON of an answer."""
-        data = None if body is None else json.dumps(body).encode()
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         try:
             self._connection.request(method, path, data, self._headers)
             answer = self._connection.getresponse()

@@ -10,9 +10,10 @@ import sys
 import pytest
 
 from clew import Session
+from clew._words import without_password
 from clew.active import DenseMinMax
 from clew.cli import _ask
-from clew.cli._project import Request, place_of, shown_place
+from clew.cli._project import ProjectRequest, place_of
 from clew.exceptions import ParameterError
 
 GROUPS = {name: group for group in ("abcd", "efgh", "ijkl") for name in group}
@@ -51,7 +52,7 @@ class Keys:
 
 
 def sit(session, press, **options):
-    _ask.Sitting(session, Keys(press, **options), "me", Request("data.csv")).run()
+    _ask.Sitting(session, Keys(press, **options), "me", ProjectRequest("data.csv")).run()
 
 
 def answers(path="data.clew"):
@@ -63,7 +64,7 @@ def test_answers_are_recorded_and_the_project_is_beside_the_data(ask):
     result = ask("s\nd\nu\n", "-k", 3)
     assert result.exit_code == 0, result.output
     assert [answer for _, _, answer in answers()] == ["same", "different", "unsure"]
-    assert "3 answers this time, 3 in all; every one is safe in data.clew." in result.stdout
+    assert "3 answers this time, 3 in all. Every answer is saved in data.clew." in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -96,13 +97,13 @@ def test_undo_brings_the_question_back_and_goes_further_each_time(ask):
     result = ask("s\nd\nz\nz\nd\ns\nq\n", "-k", 3)
     said = answers()
     assert [answer for _, _, answer in said] == ["different", "same"]
-    assert result.stdout.count("Taken back: answer") == 2
+    assert result.stdout.count("Undone: answer") == 2
     asked = [line.split() for line in result.stdout.splitlines() if re.fullmatch(r" +[a-l] +[a-l] *", line)]
     assert asked[3] == asked[1] and asked[4] == asked[0]
 
 
 def test_undo_with_nothing_said_says_so(ask):
-    assert "There is nothing to take back." in ask("z\n").stdout
+    assert "There is nothing to undo." in ask("z\n").stdout
 
 
 def test_flag_and_comment_go_with_the_answer(ask):
@@ -116,7 +117,7 @@ def test_flag_and_comment_go_with_the_answer(ask):
 
 def test_help_lists_the_keys_and_asks_on(ask):
     result = ask("?\ns\n")
-    for words in ("Z, Backspace", "unsure: not asked again", "every answer is safe"):
+    for words in ("Z, Backspace", "unsure: this pair is not asked again", "every answer is saved"):
         assert words in result.stdout
     assert len(answers()) == 1
 
@@ -191,7 +192,7 @@ def test_which_questions_are_answered_by_number(clew, blobs):
 
 def test_a_choice_of_more_than_nine_is_typed_to_enter(project):
     digits = iter(["2", "enter", "x"])
-    sitting = _ask.Sitting(project, Keys(lambda: next(digits)), "me", Request("data.csv"))
+    sitting = _ask.Sitting(project, Keys(lambda: next(digits)), "me", ProjectRequest("data.csv"))
     assert sitting._number("1", 12) == 12
     assert sitting._number("1", 12) == 0
     assert sitting._number("7", 9) == 7
@@ -227,21 +228,55 @@ def contradicted(session, keys):
     "choice, left, told",
     [
         ("1", 0, "Resolved."),
+        ("r", 0, "R cheapest repair: change number"),
         ("p", 0, "Resolved."),
         ("space", 0, "Resolved."),
-        ("l", 1, "Left for later"),
-        (None, 1, "Left for later"),
+        ("l", 1, "Postponed"),
+        (None, 1, "Postponed"),
     ],
 )
 def test_a_conflict_is_a_dialogue(project, capsys, choice, left, told):
     sit(project, contradicted(project, ["against", "9", choice]))
     text = capsys.readouterr().out
-    assert "contradicts what is known:" in text
-    assert "Press a number, P, Space or L." in text
+    assert "contradicts earlier answers or corrections:" in text
+    assert "Press a number, R, P, Space or L." in text
     assert told in text
     assert len(project.conflicts()) == left
     if choice == "space":
         assert project.answers()[-1].answer == "unsure"
+
+
+def test_the_dialogue_takes_a_correction_back(project, capsys):
+    keys = iter(["against", "1"])
+
+    def press():
+        key = next(keys, "q")
+        if key == "against":
+            (question,) = project.pending()
+            project.never(rows=[question.left, question.right], annotator="ada")
+            return "s"
+        return key
+
+    sit(project, press)
+    text = capsys.readouterr().out
+    assert "change that answer, or undo that correction" in text
+    assert "Resolved." in text
+    assert project.conflicts() == []
+
+
+def test_another_number_of_clusters_is_explained_at_the_start(clew, blobs):
+    with Session.create("data.clew", "data.csv", id_column="name", n_clusters=3) as session:
+        session.fit()
+        session.split(0, session.members(0)[:1])
+        session.set(n_clusters=3)
+        session.never(clusters=[0, 1])
+        session.import_answers(
+            [(session.members(one)[0], session.members(two)[0], "different") for one in range(4) for two in range(one)]
+        )
+        session.fit()
+        (note,) = session.progress().notes
+    assert note.startswith("4 clusters instead of 3: ")
+    assert note.split(":")[0] in clew("ask", "data.csv", keys="").stdout
 
 
 def test_conflicts_that_wait_are_mentioned_at_the_start(project, clew):
@@ -286,7 +321,7 @@ def test_settings_that_can_change_do(ask, clew):
     [
         (("--id", "x"), "--id x: this project began with name, which cannot change."),
         (("--columns", "colour"), "colour"),
-        (("--scale", "wild"), "scale='wild'"),
+        (("--scale", "wild"), "'wild' is not one of 'auto'"),
         (("--strategy", "wild"), "strategy='wild': expected one of"),
         (("--method", "wild"), 'There is no method "wild"'),
         (("-k", "99"), "n_clusters=99"),
@@ -317,18 +352,16 @@ def test_changed_data_is_told(ask, blobs):
     ask("d\n")
     with open(blobs / "data.csv", "a") as stream:
         stream.write("new,5,5\n")
-    assert (
-        "note: The data has changed: 1 row is new (new). To take in the new rows: clew add data.clew." in ask("").stderr
-    )
+    assert "note: The data has changed: 1 row is new (new). To add the new rows: clew add data.clew." in ask("").stderr
 
 
 @pytest.mark.parametrize(
     "words, sentence",
     [
         (("missing.csv",), "missing.csv"),
-        (("missing.clew",), "There is no project missing.clew. Begin one with its data: clew ask DATA."),
+        (("missing.clew",), "There is no project missing.clew. Create it from its data: clew ask DATA."),
         (("data.csv", "--id", "colour"), 'no column "colour"'),
-        (("data.csv", "--project", "answers.csv"), "answers.csv is no clew project"),
+        (("data.csv", "--project", "answers.csv"), "answers.csv is not a clew project"),
         (("data.csv", "--project", "no/where.clew"), "does not exist"),
         (("data.csv", "--annotator", ""), "annotator=''"),
     ],
@@ -361,11 +394,11 @@ def test_a_folder_with_a_dot_keeps_its_name(tmp_path):
 
 
 def test_commands_to_type_next_hold_no_password_and_name_the_project():
-    request = Request("my tickets.csv", project="postgresql://ada:se:cr/et@host:5432/db")
+    request = ProjectRequest("my tickets.csv", project="postgresql://ada:se:cr/et@host:5432/db")
     assert request.typed == "postgresql://ada@host:5432/db --name 'my tickets'"
-    assert Request("my tickets.csv").typed == "'my tickets.clew'"
-    assert Request("postgresql://host/db").typed == "postgresql://host/db"
-    assert shown_place("postgresql://:x@host/db") == "postgresql://@host/db"
+    assert ProjectRequest("my tickets.csv").typed == "'my tickets.clew'"
+    assert ProjectRequest("postgresql://host/db").typed == "postgresql://host/db"
+    assert without_password("postgresql://:x@host/db") == "postgresql://@host/db"
 
 
 def failing(error):
@@ -387,7 +420,7 @@ def test_a_fit_that_cannot_be_is_told_once_and_asking_goes_on(project, monkeypat
 def test_a_bug_in_a_fit_is_not_hidden(project, monkeypatch):
     monkeypatch.setattr(project, "plan_fit", failing(ZeroDivisionError("bug")))
     with pytest.raises(ZeroDivisionError, match="bug"):
-        _ask.Fits(project, wait=True).refresh()
+        _ask.SittingFits(project, wait=True).refresh()
 
 
 class Pty:
@@ -434,7 +467,7 @@ def test_single_keys_on_a_real_terminal(blobs):
     terminal.press("schöx\x7fn\r")
     terminal.wait_for("Comment: schön")
     terminal.press("\x1b[Dq")
-    terminal.wait_for("every one is safe")
+    terminal.wait_for("Every answer is saved")
     assert terminal.end() == 0
     assert "\x1b[" in terminal.text
     with Session.open(blobs / "data.clew") as session:
@@ -450,7 +483,7 @@ def test_ctrl_c_loses_nothing_and_leaves_the_terminal_as_it_was(blobs):
     terminal.press("d")
     terminal.wait_for("quit")
     terminal.press("\x03")
-    terminal.wait_for("every answer is safe in data.clew")
+    terminal.wait_for("every answer is saved in data.clew")
     assert terminal.end() == 130
     assert "Traceback" not in terminal.text
     assert [answer for *_, answer in answers(blobs / "data.clew")] == ["different"]

@@ -41,17 +41,18 @@ def test_audit_as_json(clew, answers):
 def test_advise_tells_number_and_distance(clew, answers):
     result = clew("advise", *WORDS, "--most-clusters", 4, "--metrics", "euclidean,cosine", "--plot", "advice.png")
     assert result.exit_code == 0, result.output
-    assert "clusters fit best" in result.stdout and "propagation" in result.stdout
+    assert result.stdout.startswith("The answers ") and "propagation" in result.stdout
     assert (answers / "advice.png").read_bytes().startswith(b"\x89PNG")
     told = json.loads(clew("advise", *WORDS, "--most-clusters", 4, "-k", 3, "--json").stdout)
     assert told["n_clusters"] == 3 and len(told["n_clusters_table"]) == 3
+    assert told["n_clusters_sure"] == (told["n_clusters_table"][1]["probability"] >= 0.8)
     assert {row["metric"] for row in told["metric_table"]} >= {"euclidean", "cosine"}
 
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("audit", *WORDS, "-k", 30), 2, "n_clusters=30, but X has 12 rows"),
+        (("audit", *WORDS, "-k", 30), 2, "-k 30: data.csv has only 12 rows. Give a smaller number."),
         (("audit", *WORDS, "-k", 3, "--plot", "a.txt"), 2, "pictures are written as .png"),
         (
             ("advise", *WORDS, "--metrics", "cosine,euclid"),

@@ -24,7 +24,12 @@ def test_feasible_says_what_follows(check):
     assert "Yes: all answers can hold in 2 clusters." in result.stdout
     assert "2 same, 1 different" in result.stdout
     assert "1 same, 2 different, without asking" in result.stdout
-    assert "clusters of 3, 1 rows" in result.stdout
+    assert "clusters of 3 and 1 rows" in result.stdout
+
+
+def test_clusters_that_one_way_leaves_empty_are_counted(check):
+    stdout = " ".join(check("a,b,same\nb,c,different\n", "-k", 4).stdout.split())
+    assert "clusters of 2 and 1 rows; 2 more clusters would be empty" in stdout
 
 
 def test_feasible_as_json(check):
@@ -53,7 +58,7 @@ def test_only_the_first_contradictions_are_told(check):
     result = check(content, "-k", 2)
     assert result.exit_code == 1
     assert result.stdout.count("•") == 10
-    assert "and more; these are the first 10." in result.stdout
+    assert "There are more contradictions; these are the first 10." in result.stdout
     assert "more" not in check("a,b,same\na,b,different\n", "-k", 2).stdout
 
 
@@ -111,7 +116,8 @@ def test_no_answers_at_all_are_feasible(check):
 
 
 def test_many_clusters_are_cut_short(check):
-    result = check("a,b,different\n", "-k", 30)
+    chain = "".join(f"{a},{b},different\n" for a in range(30) for b in range(a))
+    result = check(chain, "-k", 30)
     assert result.exit_code == 0
     assert "and 18 more" in result.stdout
 
@@ -119,7 +125,7 @@ def test_many_clusters_are_cut_short(check):
 @pytest.mark.parametrize(
     "content, words, sentence",
     [
-        ("a,b,same\n", ("-k", 0), "n_clusters=0"),
+        ("a,b,same\n", ("-k", 0), "Invalid value for '-k'"),
         ("a,a,same\n", ("-k", 2), "pairs 'a' with itself"),
         ("a,b,perhaps\n", ("-k", 2), "line 2: cannot read the answer 'perhaps'"),
         ("a,b,same\n", ("-k", 2, "--data", "missing.csv"), "missing.csv: No such file"),
@@ -130,3 +136,60 @@ def test_bad_input_is_exit_2(check, content, words, sentence):
     assert result.exit_code == 2
     assert sentence in result.stderr
     assert result.stdout == ""
+
+
+WRONG = "a,b,same,1,ann\nb,c,same,0.6,bob\na,c,different,1,ann\nd,a,unsure,,bob\n"
+
+
+def test_repair_is_printed_and_written(clew, tmp_path):
+    (tmp_path / "answers.csv").write_text("id_1,id_2,answer,confidence,annotator\n" + WRONG)
+    result = clew("check", "answers.csv", "-k", 2, "--repair", "-o", "repaired.csv")
+    assert result.exit_code == 0, result.output
+    assert "Repair: Drop 1 statement at a price of 0.6, and the rest holds in 2 clusters." in result.stdout
+    assert "• drop: b and c belong together (price 0.6)" in result.stdout
+    assert "The repaired answers are in repaired.csv." in result.stdout
+    assert (tmp_path / "repaired.csv").read_text() == (
+        "id_1,id_2,answer,confidence,annotator\na,b,same,1.0,ann\na,c,different,1.0,ann\nd,a,unsure,1.0,bob\n"
+    )
+    assert clew("check", "repaired.csv", "-k", 2).exit_code == 0
+
+
+def test_repair_by_trust_and_as_json(clew, tmp_path):
+    (tmp_path / "answers.csv").write_text("id_1,id_2,answer,confidence,annotator\n" + WRONG)
+    result = clew("check", "answers.csv", "-k", 2, "--repair", "--trust", "ann=0.1", "--json")
+    told = json.loads(result.stdout)
+    assert told["status"] == "contradictory"
+    assert told["repair"]["cost"] == 0.1
+    assert told["repair"]["exact"]
+    assert told["repair"]["dropped"][0]["rows"] in (["a", "b"], ["a", "c"])
+
+
+def test_repair_of_a_file_with_labels(clew, tmp_path):
+    (tmp_path / "answers.csv").write_text(
+        "id_1,id_2,answer,group\n0,1,same,\n0,,label,red\n1,,label,blue\n2,,label,blue\n"
+    )
+    result = clew("check", "answers.csv", "-k", 2, "--repair", "-o", "repaired.csv")
+    assert result.exit_code == 0, result.output
+    assert clew("check", "repaired.csv", "-k", 2).exit_code == 0
+
+
+def test_nothing_to_repair(check):
+    result = check("a,b,same\n", "-k", 1, "--repair")
+    assert result.exit_code == 0
+    assert "Repair: Nothing to drop: everything holds in 1 cluster." in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("-o", "x.csv"), "--output is for a repair: add --repair."),
+        (("--trust", "ann=1"), "--trust is for a repair: add --repair."),
+        (("--repair", "--trust", "ann"), "--trust ann: expected NAME=NUMBER with a number >= 0, like --trust ann=0.9."),
+        (("--repair", "--trust", "ann=-1"), "--trust ann=-1: expected NAME=NUMBER"),
+        (("--repair", "--trust", "ann=1"), "'ann' gave no answer in answers.csv."),
+    ],
+)
+def test_bad_options_of_a_repair(check, words, message):
+    result = check("a,b,same\n", "-k", 2, *words)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())

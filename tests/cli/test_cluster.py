@@ -7,11 +7,15 @@ import os
 import numpy as np
 import polars as pl
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from clew import PCKMeans, _registry
-from clew.datasets import read_table
+from clew.cli._reading import Reading
+from clew.datasets import encode, read_table
+from clew.dissimilarity import edit_distances
 from clew.evaluation import same_partition
+from tests.helpers import OF_ROWS
 
 GROUPS = [set("abcd"), set("efgh"), set("ijkl")]
 
@@ -46,6 +50,59 @@ def test_the_number_of_clusters_may_be_found(clew, blobs):
     assert told["rows"] == 12
 
 
+def test_noise_is_not_a_cluster(clew, tmp_path):
+    (tmp_path / "line.csv").write_text("x\n0\n1\n2\n10\n11\n12\n90\n")
+    words = (
+        "cluster",
+        tmp_path / "line.csv",
+        "-m",
+        "constrained-dbscan",
+        "--eps",
+        1,
+        "--min-samples",
+        2,
+        "--scale",
+        "none",
+    )
+    result = clew(*words)
+    assert "7 rows in 2 clusters" in result.stdout
+    assert any(line.split()[:2] == ["noise", "1"] for line in result.stdout.splitlines())
+    found = json.loads(clew(*words, "--json").stdout)
+    assert found["noise"] == 1
+    assert found["clusters"] == [{"cluster": 0, "rows": 3}, {"cluster": 1, "rows": 3}]
+
+
+def test_a_clusterer_is_chosen_by_name(clew, blobs):
+    words = ("cluster", "data.csv", "--id", "name", "-m", "constrained-density", "--clusterer")
+    assert "12 rows in 1 cluster by constrained-density" in clew(*words, "dbscan").stdout  # groups of 4 are not dense
+    assert "--clusterer kmeans: expected 'hdbscan' or 'optics' or 'dbscan'" in clew(*words, "kmeans").stderr
+
+
+def test_a_number_that_was_found_is_called_a_guess(clew, blobs):
+    done = clew("cluster", "data.csv", "--id", "name", "-k", "auto")
+    told = " ".join(done.stdout.split())
+    assert "3 is a guess" in told
+    assert "Compare with -k 2 and -k 4, or collect answers: clew advise says which number they support" in told
+    assert "guess" not in clew("cluster", "data.csv", "--id", "name", "-k", 3).stdout
+
+
+def test_unsure_answers_are_counted(clew, blobs):
+    with open(blobs / "answers.csv", "a", encoding="utf-8") as file:
+        file.write("c,g,unsure\nd,h,unsure\n")
+    words = ("cluster", "data.csv", "--id", "name", "-k", 3, "-c", "answers.csv")
+    assert "2 answers, which constrain nothing" in " ".join(clew(*words).stdout.split())
+    assert json.loads(clew(*words, "--json").stdout)["unsure"] == 2
+
+
+def test_the_number_found_is_told_where_it_is_less_than_asked_for(clew, tmp_path):
+    path = tmp_path / "two.csv"
+    path.write_text("name,x\n" + "".join(f"row {row},{row % 2}\n" for row in range(10)), encoding="utf-8")
+    done = clew("cluster", path, "--id", "name", "-k", 3, "-o", tmp_path / "out.csv")
+    told = " ".join((done.stdout + done.stderr).split())
+    assert "10 rows in 2 clusters" in told
+    assert "PCKMeans found 2 of 3 clusters: X has 2 distinct rows." in told
+
+
 def test_without_ids_rows_are_numbered(clew, blobs):
     (blobs / "answers.csv").write_text("id_1,id_2,answer\n0,1,must\n0,4,cannot\n")
     result = clew("cluster", "data.csv", "--columns", "x,y", "-k", 3, "-c", "answers.csv", "-o", "out.csv", "-q")
@@ -64,6 +121,13 @@ def test_json_is_one_object_on_stdout(clew, blobs):
     assert told["violated"] == {"must_link": {"count": 0, "of": 2}, "cannot_link": {"count": 0, "of": 2}}
     assert told["output"] == "data-labels.csv"
     assert told["seconds"] >= 0
+
+
+def test_a_soft_method_says_that_answers_contradict_each_other(clew, blobs):
+    (blobs / "answers.csv").write_text("id_1,id_2,answer\na,b,same\nb,c,same\na,c,different\n")
+    result = clew("cluster", "data.csv", "--id", "name", "-k", 3, "-c", "answers.csv")
+    assert result.exit_code == 0
+    assert "the answers contradict each other; clew check shows how" in result.stdout
 
 
 def test_violated_pairs_are_named_in_the_users_ids(clew, blobs):
@@ -129,7 +193,7 @@ def test_minmax_refuses_sparse(clew, tmp_path):
     sparse.save_npz(tmp_path / "in.npz", sparse.eye(4, format="csr"))
     result = clew("cluster", "in.npz", "-k", 2, "--scale", "minmax")
     assert result.exit_code == 2
-    assert "minmax would fill a sparse matrix" in result.stderr
+    assert "minmax would make a sparse matrix dense" in result.stderr
 
 
 def test_known_labels_name_the_clusters(clew, blobs):
@@ -160,14 +224,14 @@ def test_named_classes_and_numbered_ones_do_not_mix(clew, blobs):
     (blobs / "answers.csv").write_text("id_1,id_2,answer,group\nb,,label,0\n")
     result = clew("cluster", "data.csv", "--id", "name", "-k", 2, "--label-column", "class", "-c", "answers.csv")
     assert result.exit_code == 2
-    assert "Give the classes in one place." in result.stderr
+    assert "Leave out one of them." in result.stderr
 
 
 def test_label_column_without_a_label(clew, tmp_path):
     (tmp_path / "data.csv").write_text("x,class\n0,\n1,-1\n")
     result = clew("cluster", "data.csv", "-k", 2, "--label-column", "class")
     assert result.exit_code == 2
-    assert 'Column "class" of data.csv holds no class' in result.stderr
+    assert 'Column "class" of data.csv contains no class' in result.stderr
 
 
 def test_known_classes_in_a_binary_file_keep_their_numbers(clew, tmp_path):
@@ -204,19 +268,119 @@ def test_same_command_same_labels(clew, blobs):
     assert clew(*words).stdout == clew(*words).stdout
 
 
-@pytest.mark.parametrize("name", sorted(_registry.by_method_name()))
-def test_every_method_has_its_command(clew, blobs, name):
-    result = clew("cluster", "data.csv", "--id", "name", "-k", 3, "-c", "answers.csv", "-m", name)
+@pytest.mark.parametrize("name, kind", sorted((_registry.method_name(kind), kind) for kind in OF_ROWS))
+def test_every_method_has_its_command(clew, blobs, name, kind):
+    counts = "n_clusters" in kind._parameters
+    flags = ("-k", 3) if counts else ()
+    result = clew("cluster", "data.csv", "--id", "name", *flags, "-c", "answers.csv", "-m", name)
     assert result.exit_code == 0, result.output
-    assert len(groups_in(blobs / "data-labels.csv")) == 3
+    n_groups = len(groups_in(blobs / "data-labels.csv"))
+    assert n_groups == 3 if counts else n_groups >= 1
 
 
-def test_id_like_column_gets_a_warning(clew, tmp_path):
+@pytest.mark.parametrize("name", ["constrained-dbscan", "constrained-density"])
+def test_a_method_that_finds_the_number_of_clusters_refuses_one(clew, blobs, name):
+    result = clew("cluster", "data.csv", "--id", "name", "-k", 3, "-m", name)
+    assert result.exit_code == 2
+    assert f"{name} determines the number of clusters itself: leave out -k." in " ".join(result.output.split())
+
+
+def test_a_column_that_names_the_rows_is_left_out_with_and_without_its_flag(clew, tmp_path):
     (tmp_path / "data.csv").write_text("id,x\n1,0\n2,0\n3,9\n")
-    result = clew("cluster", "data.csv", "-k", 2)
-    assert result.exit_code == 0
-    assert 'warning: Column "id" is used as a measurement' in result.stderr
-    assert "warning" not in clew("cluster", "data.csv", "-k", 2, "--id", "id").stderr
+    for flags in ((), ("--id", "id")):
+        result = clew("cluster", "data.csv", "-k", 2, *flags)
+        assert result.exit_code == 0
+        assert "id      left out          it names the rows" in result.stderr
+
+
+# Numbers alone, numbers with gaps, numbers with text beside them: what `--id` names is never part of it.
+MEASURED = {
+    "numbers": "id,small,large\n" + "".join(f"r{i},{i % 7},{1000 * (i % 11)}\n" for i in range(40)),
+    "gaps": "id,small,large\n" + "".join(f"r{i},{i % 7 or ''},{1000 * (i % 11)}\n" for i in range(40)),
+    "unreadable": "id,small,large\n" + "".join(f"r{i},{i % 7 if i else '>9'},{1000 * (i % 11)}\n" for i in range(40)),
+    "words": "id,small,kind\n" + "".join(f"r{i},{i % 7},{'ab'[i % 2]}\n" for i in range(40)),
+}
+
+
+@pytest.mark.parametrize("content", MEASURED.values(), ids=MEASURED.keys())
+def test_ids_do_not_change_the_vectors_and_every_command_has_the_same(clew, tmp_path, monkeypatch, content):
+    (tmp_path / "data.csv").write_text(content)
+    (tmp_path / "rows.csv").write_text("id_1,id_2,answer\n0,1,different\n")
+    (tmp_path / "names.csv").write_text("id_1,id_2,answer\nr0,r1,different\n")
+    seen = []
+    vectors = Reading.vectors
+
+    def seen_vectors(*words):
+        seen.append(vectors(*words).X)
+        raise KeyboardInterrupt  # what the commands do with them takes longer, and is tested elsewhere
+
+    monkeypatch.setattr(Reading, "vectors", seen_vectors)
+    for flags, answers in (((), "rows.csv"), (("--id", "id"), "names.csv")):
+        for words in (("cluster",), ("audit",), ("advise",)):
+            assert clew(*words, "data.csv", *flags, "-k", 2, "-c", answers).exit_code == 130
+    with pytest.importorskip("clew.session").Session.create(
+        tmp_path / "p.clew", tmp_path / "data.csv", id_column="id"
+    ) as session:
+        seen.append(session._state.rows.X)
+    seen.append(encode(tmp_path / "data.csv").X)
+    assert len(seen) == 8
+    for X in seen:
+        assert_array_equal(X, seen[0])
+
+
+def test_standard_input_is_a_table(clew, blobs):
+    done = clew("cluster", "-", "-k", 3, "--id", "name", keys=(blobs / "data.csv").read_bytes())
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("name,cluster\n")
+    assert len(done.stdout.splitlines()) == len((blobs / "data.csv").read_text().splitlines())
+    lines = clew("cluster", "-", "-k", 2, keys='{"a": 1}\n{"a": 2}\n{"a": 9}\n').stdout.splitlines()
+    assert lines[0] == "row,cluster" and len(lines) == 4
+    assert "standard input is empty" in clew("cluster", "-", "-k", 2, keys="").stderr
+
+
+@pytest.mark.parametrize(
+    "separator, encoding, flags",
+    [
+        (";", "utf-8", ()),
+        ("\t", "utf-8", ()),
+        ("|", "utf-8", ()),
+        ("\t", "utf-16", ()),
+        (";", "cp1252", ("--encoding", "cp1252")),
+        ("~", "utf-8", ("--sep", "~")),
+    ],
+)
+def test_separators_and_encodings(clew, tmp_path, separator, encoding, flags):
+    rows = [("größe", "preis, netto"), ("1,5", "10"), ("2,5", "20"), ("8,5", "30")]
+    quoted = [[f'"{cell}"' for cell in row] for row in rows]
+    (tmp_path / "data.csv").write_text("\n".join(separator.join(row) for row in quoted), encoding=encoding)
+    result = clew("cluster", "data.csv", "-k", 2, "--json", "-o", "out.csv", *flags)
+    assert result.exit_code == 0, result.output
+    assert [column["name"] for column in json.loads(result.stdout)["columns"]] == ["größe", "preis, netto"]
+
+
+def test_another_encoding_is_refused_with_the_flag_to_use(clew, tmp_path):
+    (tmp_path / "data.csv").write_text("größe\n1\n2\n", encoding="cp1252")
+    assert "--encoding cp1252" in clew("cluster", "data.csv", "-k", 2).stderr
+    assert "There is no encoding 'nonsense'" in clew("cluster", "data.csv", "-k", 2, "--encoding", "nonsense").stderr
+    assert "expected one character" in clew("cluster", "data.csv", "-k", 2, "--sep", "ab").stderr
+
+
+def test_tables_of_texts_are_compared_by_cosine_unless_told(clew, tmp_path):
+    words = ("printer paper jam toner", "password login account locked", "screen cable monitor black")
+    texts = [f"{words[i % 3]} {words[i % 3].split()[i % 4]} {i}" for i in range(30)]
+    (tmp_path / "data.csv").write_text("id,text\n" + "".join(f"r{i},{text}\n" for i, text in enumerate(texts)))
+    result = clew("cluster", "data.csv", "-k", 3, "--id", "id", "-o", "a.csv")
+    assert "cosine, since texts have most of the weight" in result.stdout
+    told = clew("cluster", "data.csv", "-k", 3, "--id", "id", "--metric", "euclidean", "--json", "-o", "b.csv")
+    assert json.loads(told.stdout)["parameters"]["metric"] == "euclidean"
+    numbers = clew("cluster", "data.csv", "-k", 3, "--text", "none", "--json", "-o", "c.csv")
+    assert numbers.exit_code == 2
+    with pytest.importorskip("clew.session").Session.create(
+        tmp_path / "p.clew", tmp_path / "data.csv", id_column="id"
+    ) as session:
+        assert session.metric == "cosine"
+        session.set(metric="euclidean")
+        assert session.metric == "euclidean"
 
 
 TICKETS = """ticket,subject,priority
@@ -255,7 +419,7 @@ def test_answers_about_whole_records_are_found_in_the_data(clew, tmp_path):
     records = [{"subject": line.split(",")[1].lower()} for line in TICKETS.splitlines()[1:]]
     pairs = {"match": [[records[0], records[3]]], "distinct": [[records[0], records[1]]]}
     (tmp_path / "training.json").write_text(json.dumps(pairs))
-    command = ["cluster", "tickets.csv", "-k", 2, "-c", "training.json", "-m", "copk-means", "-o", "out.csv"]
+    command = ["cluster", "tickets.csv", "-k", 2, "-c", "training.json", "-m", "cop-kmeans", "-o", "out.csv"]
     assert clew(*command).exit_code == 0
     cluster = [line.split(",")[1] for line in (tmp_path / "out.csv").read_text().splitlines()[1:]]
     assert cluster[0] == cluster[3] != cluster[1]
@@ -290,24 +454,24 @@ BAD_COMMANDS = [
     ("cluster data.csv -k 3 --id nam", 'Did you mean "name"?'),
     ("cluster data.csv --id x -k 3 --columns y", 'names two rows "0"'),
     ("cluster data.csv --id name", "pck-means needs the number of clusters: add -k"),
-    ("cluster data.csv --id name -k 0", "n_clusters=0 in PCKMeans: expected 'auto' or an integer >= 1"),
-    ("cluster data.csv --id name -k many", "n_clusters='many' in PCKMeans: expected 'auto' or an integer >= 1"),
-    ("cluster data.csv --id name -k auto -m copk-means", "n_clusters='auto' in COPKMeans: expected an integer >= 1"),
-    ("cluster data.csv --id name -k 13", "n_clusters=13, but X has n_samples=12 rows"),
+    ("cluster data.csv --id name -k 0", "-k 0: expected 'auto' or an integer >= 1"),
+    ("cluster data.csv --id name -k many", "-k many: expected 'auto' or an integer >= 1"),
+    ("cluster data.csv --id name -k auto -m cop-kmeans", "-k auto: expected an integer >= 1"),
+    ("cluster data.csv --id name -k 13", "-k 13: data.csv has only 12 rows"),
     ("cluster data.csv --id name -k 3 -m pck-mean", "Did you mean pck-means?"),
     ("cluster data.csv --id name -k 3 --penalti 2", "Did you mean --penalty?"),
     ("cluster data.csv --id name -k 3 --constrains answers.csv", "Did you mean --constraints?"),
     ("cluster data.csv --id name -k 3 --wibble 2", "pck-means takes --"),
     ("cluster data.csv --id name -k 3 --penalty", "--penalty of pck-means needs a value"),
-    ("cluster data.csv --id name -k 3 --penalty -1", "penalty=-1 in PCKMeans"),
-    ("cluster data.csv --id name -k 3 --metric taxi", "metric='taxi' in PCKMeans"),
+    ("cluster data.csv --id name -k 3 --penalty -1", "--penalty -1: expected 'auto' or a finite number >= 0"),
+    ("cluster data.csv --id name -k 3 --metric taxi", "--metric taxi: expected 'euclidean' or 'cosine'"),
     ("cluster data.csv more.csv --id name -k 3", "takes one data file (data.csv more.csv given)"),
     ("cluster --n-init 2 -k 3", "takes one data file (none given)"),
     ("cluster data.csv --id name -k 3 -o nowhere/out.csv", "the directory nowhere does not exist"),
     ("cluster data.csv --id name -k 3 -o out.xlsx", "Cannot write out.xlsx"),
     ("cluster data.csv --id name -k 3 -o data.csv", "-o data.csv would overwrite an input"),
     ("cluster data.csv --id name -k 3 -c answers.csv -o answers.csv", "would overwrite an input"),
-    ("cluster data.csv --id name -k 3 --json -o -", "both want stdout"),
+    ("cluster data.csv --id name -k 3 --json -o -", "cannot both go to stdout"),
     ("cluster data.csv --id name -k 3 -c missing.csv", "missing.csv: No such file"),
     ("cluster data.csv --id name -k 3 --label-column blank", 'data.csv has no column "blank"'),
 ]
@@ -356,7 +520,7 @@ def test_row_numbers_outside_the_data(clew, blobs, row, sentence):
 @pytest.mark.parametrize(
     "content, sentence",
     [
-        ("name,x,y\na,1,\nb,2,3\n", 'Column "y" of data.csv has no value in row 0, id "a"'),
+        ("name,x,y\na,1,3\nb,2,soon\n", 'Column "y" of data.csv holds 1 number, but also 1 other cell, such as "soon"'),
         ("name,x,y\na,1,inf\nb,2,3\n", 'Column "y" of data.csv has an infinite value in row 0, id "a"'),
         ("name,x,y\n", "data.csv has a header but no rows"),
         ("", "data.csv is empty"),
@@ -373,7 +537,7 @@ def test_bad_data_is_named_with_its_place(clew, blobs, content, sentence):
 def test_contradiction_is_exit_1_with_the_chain(clew, blobs):
     (blobs / "answers.csv").write_text("id_1,id_2,answer\na,b,same\nb,c,same\na,c,different\n")
     words = ("cluster", "data.csv", "--id", "name", "-k", 3, "-c", "answers.csv")
-    result = clew(*words, "-m", "copk-means")
+    result = clew(*words, "-m", "cop-kmeans")
     assert result.exit_code == 1
     assert "(a-b-c)" in result.stderr
     assert not (blobs / "data-labels.csv").exists()
@@ -383,7 +547,7 @@ def test_contradiction_is_exit_1_with_the_chain(clew, blobs):
 def test_infeasible_is_exit_1_with_the_rows(clew, blobs):
     pairs = [f"{first},{second},different" for first, second in ("ab", "ac", "bc")]
     (blobs / "answers.csv").write_text("\n".join(["id_1,id_2,answer", *pairs]) + "\n")
-    result = clew("cluster", "data.csv", "--id", "name", "-k", 2, "-c", "answers.csv", "-m", "copk-means")
+    result = clew("cluster", "data.csv", "--id", "name", "-k", 2, "-c", "answers.csv", "-m", "cop-kmeans")
     assert result.exit_code == 1
     assert "Rows a, b and c" in result.stderr
     assert not (blobs / "data-labels.csv").exists()
@@ -422,7 +586,7 @@ def test_interrupted_writing_leaves_no_half_file(clew, blobs, monkeypatch):
 
 
 def test_interrupted_summary_admits_the_file(clew, blobs, monkeypatch):
-    def interrupted(*args):
+    def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("clew.cli._cluster.print_summary", interrupted)
@@ -437,3 +601,23 @@ def test_ids_that_look_like_formulas_are_guarded(clew, tmp_path):
     assert [line.split(",")[0] for line in (tmp_path / "out.csv").read_text().splitlines()] == [
         "name", "'=cmd()", "'@b", "-5",
     ]  # fmt: skip
+
+
+def test_a_matrix_of_dissimilarities_takes_the_place_of_the_columns(clew, blobs):
+    words = ["kitten", "mitten", "fitting", "monday", "sunday"]
+    (blobs / "words.csv").write_text("word\n" + "\n".join(words) + "\n")
+    np.save(blobs / "d.npy", edit_distances(words))
+    options = ("cluster", "words.csv", "--id", "word", "-k", 2, "--dissimilarity", "d.npy")
+    result = clew(*options, "-m", "constrained-kmedoids", "-o", "out.csv")
+    assert result.exit_code == 0, result.output
+    assert groups_in(blobs / "out.csv", "word") == [set(words[:3]), set(words[3:])]
+    for more, told in (
+        ((), "pck-means cannot use --dissimilarity. Use one of constrained-agglomerative"),
+        (("-m", "constrained-kmedoids", "--metric", "cosine"), "leave out one of them"),
+    ):
+        assert told in " ".join(clew(*options, *more).output.split())
+    np.save(blobs / "d.npy", np.zeros((4, 4)))
+    refused = clew(*options, "-m", "constrained-kmedoids")
+    assert "has shape (4, 4), but words.csv has 5 rows" in " ".join(refused.output.split())
+    (blobs / "d.npy").write_text("no matrix")
+    assert "d.npy holds no matrix of numbers" in " ".join(clew(*options, "-m", "constrained-kmedoids").output.split())

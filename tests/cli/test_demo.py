@@ -74,7 +74,7 @@ def test_other_data_sets(clew, tmp_path, name):
     assert result.exit_code == 0, result.output
     assert sorted(os.listdir(tmp_path / "here" / "there")) == FILES
     assert "--random-state 1" in result.stdout
-    assert ("--scale standard" in result.stdout) == (name == "wine")
+    assert ("--scale none" in result.stdout) == (name == "digits")
 
 
 def test_demo_repeats_itself(demo, clew, tmp_path):

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -72,7 +73,7 @@ def test_exported_answers_come_back_whole(clew, project):
 @pytest.mark.parametrize(
     "words, sentence",
     [
-        (("missing.clew",), "There is no project missing.clew. Begin one with clew ask DATA."),
+        (("missing.clew",), "There is no project missing.clew. Create one with clew ask DATA."),
         (("data.clew", "labels", "-o", "data.clew"), "-o data.clew would overwrite the project"),
         (("data.clew", "labels", "-o", "labels.docx"), "tables are written as"),
         (("data.clew", "--name", "other"), 'holds no project "other"'),
@@ -101,8 +102,8 @@ def test_import_tells_what_became_of_each_answer(clew, project, blobs):
     assert result.exit_code == 0, result.output
     text = " ".join(result.stdout.split())
     assert "6 answers read from more.csv (clew): 4 same, 1 different, 1 unsure" in text
-    assert "taken in 3" in text
-    assert "known 1 were there already" in text
+    assert "imported 3" in text
+    assert "known 1 were in the project already" in text
     assert "skipped 1 name a row that the project does not have: zebra" in text
     assert "skipped 1 pair a row with itself: d" in text
     again = json.loads(clew("import", "data.clew", "more.csv", "--annotator", "ada", "--json").stdout)
@@ -112,7 +113,7 @@ def test_import_tells_what_became_of_each_answer(clew, project, blobs):
 def test_contradicting_answers_are_counted_and_kept_out(clew, project, blobs):
     (blobs / "more.csv").write_text("id_1,id_2,answer\nb,e,same\n")
     result = clew("import", "data.clew", "more.csv")
-    assert "1 conflict with other answers, kept out of use" in " ".join(result.stdout.split())
+    assert "1 conflict with other answers, not used until resolved" in " ".join(result.stdout.split())
     assert "clew review data.clew" in " ".join(result.stdout.split())
     assert cluster("b") != cluster("e")
 
@@ -179,7 +180,7 @@ def test_what_the_tool_knows_of_an_answer_is_kept(clew, project, blobs):
     "words, sentence",
     [
         (("missing.csv",), "missing.csv"),
-        (("answers.csv", "--format", "excel"), "format='excel': expected one of clew, splink"),
+        (("answers.csv", "--format", "excel"), "There is no format 'excel': expected one of clew, splink"),
         (("data.csv",), "data.csv"),
     ],
 )
@@ -199,7 +200,8 @@ def test_status_in_words(clew, project):
     text = " ".join(result.stdout.split())
     assert "data in data.clew" in text
     assert "answers 4: 2 same, 2 different, 0 unsure" in text
-    assert "auto, for 3 clusters" in text
+    assert "clusters 3 now, 3 asked for, at least 2 by the answers" in text
+    assert "asked by auto" in text
     assert "cluster rows typical row" in text
     assert "0 4 a x 0 · y 0" in text
 
@@ -241,7 +243,7 @@ def test_status_tells_people_conflicts_and_what_is_new(clew, project):
     text = " ".join(clew("status", "data.clew").stdout.split())
     assert "people ada 4, bob 3, kappa of ada and bob 0.40" in text
     assert "1 conflict to be resolved: clew review data.clew" in text
-    assert "Something was said since these clusters were made" in text
+    assert "There are new answers or corrections since the last fit" in text
 
 
 def test_status_writes_nothing(clew, project):
@@ -261,7 +263,7 @@ def test_merge_by_number_and_preview(clew, project):
     one, two = cluster("a"), cluster("e")
     preview = clew("correct", "data.clew", "merge", one, two, "--preview")
     assert preview.exit_code == 1  # the answer a,e,different
-    assert "This correction contradicts what is known:" in preview.stdout
+    assert "This correction contradicts earlier answers or corrections:" in preview.stdout
     assert "Nothing was recorded." in preview.stdout
     two = cluster("i")
     with Session.open("data.clew") as session:
@@ -293,7 +295,7 @@ def test_split_move_never_and_name(clew, project):
     assert told["changed"] == {"d": [four, told["cluster"]]}
     assert cluster("d") != four
     result = clew("correct", "data.clew", "never", "two words", cluster("k"))
-    assert "They are never joined by any later fit." in result.stdout
+    assert "No later fit joins them." in result.stdout
     assert clew("correct", "data.clew", "never", "--rows", "g", "l").exit_code == 0
 
 
@@ -303,7 +305,7 @@ def test_a_correction_against_an_answer_names_it_and_is_kept(clew, project):
     text = " ".join(result.stdout.split())
     assert "a and b are the same answer 3 by ada" in text
     assert "b and a are different never, correction" in text
-    assert "It is kept, and not used until it is resolved." in text
+    assert "The correction is recorded, but not used until the conflict is resolved." in text
     assert cluster("a") == cluster("b")
 
 
@@ -323,10 +325,19 @@ def test_conflicts_are_resolved(clew, project, how):
     assert result.stdout == f"Conflict {number} is resolved; 0 conflicts left.\n"
 
 
+def test_a_correction_of_a_conflict_is_taken_back(clew, project):
+    assert clew("correct", "data.clew", "never", "--rows", "a", "d").exit_code == 0
+    with Session.open("data.clew") as session:
+        session.import_answers([("a", "d", "same")], annotator="bob")
+        (conflict,) = session.conflicts()
+    result = clew("correct", "data.clew", "resolve", conflict.id, "withdraw", *conflict.corrections)
+    assert result.stdout == f"Conflict {conflict.id} is resolved; 0 conflicts left.\n", result.output
+
+
 def test_an_answer_is_changed_and_taken_back(clew, project):
     assert clew("correct", "data.clew", "answer", 3, "different").stdout == "Answer 3 is different now.\n"
     assert cluster("a") != cluster("b")
-    assert clew("correct", "data.clew", "undo").stdout == "Taken back: the change of answer 3.\n"
+    assert clew("correct", "data.clew", "undo").stdout == "Undone: the change of answer 3.\n"
     assert cluster("a") == cluster("b")
 
 
@@ -335,18 +346,18 @@ def test_everything_is_taken_back_in_words(clew, project):
     clew("correct", "data.clew", "never", "--rows", "c", "k")
     clew("ask", "data.clew", "-k", 4, keys="d\n")
     told = [clew("correct", "data.clew", "undo").stdout for _ in range(6)]
-    assert [line.split()[2] for line in told[:5]] == ["answer", "the", "correction", "the", "the"]
+    assert [line.split()[1] for line in told[:5]] == ["answer", "the", "correction", "the", "the"]
     assert "the setting n_clusters=4" in told[1]
     assert "a never" in told[2]
     assert "the name 'first' of cluster" in told[3]
     assert "the import of 4 answers from answers.csv" in told[4]
-    assert told[5] == "There is nothing to take back.\n"
+    assert told[5] == "There is nothing to undo.\n"
 
 
 @pytest.mark.parametrize(
     "words, sentence",
     [
-        (("glue", "0", "1"), "There is no correction 'glue'. There are merge, split"),
+        (("glue", "0", "1"), "There is no correction 'glue'. Use one of merge, split"),
         (("merge", "0"), "Expected: clew correct PROJECT merge CLUSTER CLUSTER."),
         (("undo", "3"), "Expected: clew correct PROJECT undo."),
         (("merge", "0", "99"), "There is no cluster 99"),
@@ -354,12 +365,12 @@ def test_everything_is_taken_back_in_words(clew, project):
         (("merge", "0", "0"), "cannot be merged with itself"),
         (("split", "0", "zebra"), "There is no row 'zebra'"),
         (("move", "zebra", "0"), "There is no row 'zebra'"),
-        (("answer", "x", "same"), "'x' is no number of an answer"),
+        (("answer", "x", "same"), "'x' is not the number of an answer"),
         (("answer", "3", "perhaps"), "perhaps"),
         (("answer", "99", "same"), "There is no answer 99"),
         (("resolve", "99", "soft"), "There is no conflict 99"),
-        (("merge", "0", "1", "--rows"), "--rows is about never"),
-        (("name", "0", "x", "--preview"), "--preview is about merge, split, move, never"),
+        (("merge", "0", "1", "--rows"), "--rows works only with never"),
+        (("name", "0", "x", "--preview"), "--preview works only with merge, split, move, never"),
     ],
 )
 def test_corrections_that_cannot_be_are_refused(clew, project, words, sentence):
@@ -379,7 +390,7 @@ def test_rows_appended_to_the_data_join(clew, project, blobs):
         stream.write("m,0,2\nn,1,2\n")
     result = clew("add", "data.clew")
     assert result.exit_code == 0, result.output
-    assert "2 rows joined." in result.stdout
+    assert "2 rows added." in result.stdout
     assert "note" not in result.stderr
     assert cluster("m") == cluster("n") == home
     assert "There are no new rows." in clew("add", "data.clew").stdout
@@ -408,7 +419,7 @@ def test_review_lists_conflicts_and_suspicious_answers(clew, project):
     assert result.exit_code == 0, result.output
     text = " ".join(result.stdout.split())
     assert "People disagree about a and b:" in text
-    assert f"clew correct data.clew resolve {conflict_id()} change ANSWER | soft | unsure" in text
+    assert f"clew correct data.clew resolve {conflict_id()} change ANSWER | withdraw CORRECTION | soft | unsure" in text
     assert "Another person says the opposite." in text
     assert "clew correct data.clew answer NUMBER" in text
     told = json.loads(clew("review", "data.clew", "--json").stdout)
@@ -426,10 +437,10 @@ def test_an_answer_that_is_kept_is_not_listed_again(clew, project):
         told = json.loads(clew("review", "data.clew", "--json", *more).stdout)
         assert number in [item["answer_id"] for item in told["answers"]]
     kept = clew("correct", "data.clew", "keep", number)
-    assert kept.stdout.startswith(f"Answer {number} stays different;")
+    assert kept.stdout.startswith(f"Answer {number} stays different.")
     told = json.loads(clew("review", "data.clew", "--json").stdout)
     assert number not in [item["answer_id"] for item in told["answers"]]
-    assert clew("correct", "data.clew", "undo").stdout == f"Taken back: that answer {number} was kept.\n"
+    assert clew("correct", "data.clew", "undo").stdout == f"Undone: the confirmation of answer {number}.\n"
 
 
 def test_several_projects_in_one_place_are_told_by_name(clew, project):
@@ -450,10 +461,75 @@ def test_every_command_works_on_postgresql(clew, blobs, postgresql_url):
     assert json.loads(clew("import", *here, "answers.csv", "--json").stdout)["taken"] == 4
     with open(blobs / "data.csv", "a") as stream:
         stream.write("m,0,2\n")
-    assert "1 row joined." in clew("add", *here).stdout
+    assert "1 row added." in clew("add", *here).stdout
     assert len(read_csv(clew("export", *here).stdout)) == 13
     assert clew("correct", *here, "name", 0, "first").exit_code == 0
-    assert clew("correct", *here, "undo").stdout == "Taken back: the name 'first' of cluster 0.\n"
+    assert clew("correct", *here, "undo").stdout == "Undone: the name 'first' of cluster 0.\n"
     assert clew("review", *here).exit_code == 0
     told = json.loads(clew("status", *here, "--json").stdout)
     assert (told["progress"]["answered"], told["progress"]["n_rows"]) == (5, 13)
+
+
+def test_a_project_that_cannot_be_clustered_exports_its_answers_and_is_mended(clew, project, blobs):
+    text = (blobs / "data.csv").read_text()
+    (blobs / "data.csv").write_text(text + "m,1e200,0\n")
+    run = clew("add", project)
+    assert run.exit_code == 2
+    assert 'Column "x" of' in run.stderr and "holds 1e+200" in run.stderr
+    (blobs / "data.csv").write_text(text + "m,1,0\n")
+    assert clew("add", project).exit_code == 0
+    (blobs / "data.csv").write_text(text.replace("d,1,1", "d,1e200,1") + "m,1,0\n")
+    run = clew("export", project, "answers")
+    assert run.exit_code == 0
+    assert len(run.stdout.splitlines()) == 5
+    assert "holds 1e+200" in run.stderr
+    for words in (["status", project], ["ask", "data.csv"], ["serve", "data.csv", "--no-browser"]):
+        run = clew(*words)
+        assert run.exit_code == 2
+        assert "holds 1e+200" in run.stderr
+        assert "data.clew undo undoes the last change" in " ".join(run.stderr.split())
+    (blobs / "data.csv").write_text(text + "m,1,0\n")
+    assert clew("correct", project, "undo").stdout == "Undone: the addition of 1 row.\n"
+    assert len(clew("export", project).stdout.splitlines()) == 13
+
+
+def test_backup_copies_a_project(clew, project, blobs):
+    run = clew("backup", project, "copy.clew")
+    assert run.exit_code == 0
+    assert "4 answers copied to copy.clew" in run.stderr
+    assert clew("export", "copy.clew", "answers").stdout == clew("export", project, "answers").stdout
+    for words, sentence in [
+        ((project, "copy.db"), "a copy of a project is a .clew file. Call it copy.clew"),
+        ((project, project), "is the project itself"),
+        (("none.clew", "other.clew"), "There is no project none.clew"),
+        ((project, "copy.clew"), "copy.clew exists already. Choose another name, or replace it with --force."),
+    ]:
+        run = clew("backup", *words)
+        assert run.exit_code == 2
+        assert sentence in " ".join(run.stderr.split())
+    (blobs / "copy.clew").write_text("something else")
+    assert clew("backup", project, "copy.clew", "--force").exit_code == 0
+    assert clew("export", "copy.clew", "answers").stdout == clew("export", project, "answers").stdout
+
+
+def test_status_counts_the_clusters_after_a_split(clew, project):
+    assert clew("correct", project, "split", 0, "d").exit_code == 0
+    assert "4 now, 3 asked for" in " ".join(clew("status", project).stdout.split())
+
+
+def test_export_tells_why_there_are_fewer_clusters_than_asked_for(clew, tmp_path):
+    (tmp_path / "two.csv").write_text("name,x\n" + "".join(f"row {row},{row % 2}\n" for row in range(10)))
+    with Session.create("two.clew", "two.csv", id_column="name", n_clusters=3):
+        pass
+    done = clew("export", "two.clew", "-o", "labels.csv")
+    assert "note: 2 clusters instead of 3" in " ".join(done.stderr.split())
+    assert "note" not in clew("export", "two.clew", "answers").stderr
+
+
+def test_a_project_that_lost_its_content_is_not_begun_anew(clew, blobs):
+    with closing(sqlite3.connect(blobs / "data.clew")) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+    for words in (["ask", "data.csv"], ["serve", "data.csv", "--no-browser"], ["status", "data.clew"]):
+        run = clew(*words)
+        assert run.exit_code == 2
+        assert "has lost its content" in " ".join(run.stderr.split())

@@ -115,10 +115,23 @@ SCENARIOS = [
 ]
 
 
+def matrix(X, kind):
+    """The same rows as a square matrix: distances, or 10 less the distance as affinity or signed weight."""
+    distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=-1))
+    likeness = 10 - distances
+    return {"dissimilarity": distances, "affinity": np.maximum(likeness, 0), "signed graph": likeness}[kind]
+
+
+def n_clusters_of(estimator):
+    """The number of clusters an estimator is told, or three for one that finds the number."""
+    return getattr(estimator, "n_clusters", 3)
+
+
 def build(scenario, estimator, seed) -> Case:
     data, kind = scenario
     rng = np.random.default_rng([seed, SCENARIOS.index(scenario)])
-    X, hidden = _DATA[data](rng, estimator.n_clusters)
+    X, hidden = _DATA[data](rng, n_clusters_of(estimator))
     # On a line, directions are two: for angles all rows of one side are equal.
     generic = data in _GENERIC and not (X.shape[1] == 1 and getattr(estimator, "_geometry", None) == "cosine")
-    return Case(X, _KNOWLEDGE[kind](rng, hidden), hidden, generic)
+    known, entries = _KNOWLEDGE[kind](rng, hidden), estimator.capabilities.pairwise
+    return Case(X if entries is None else matrix(X, entries), known, hidden, generic)

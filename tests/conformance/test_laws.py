@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
+import warnings
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,12 +16,15 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
 
 import clew
 from clew import Constraints
 from clew._registry import all_estimators
-from clew.evaluation import same_partition
-from tests.conformance.scenarios import SCENARIOS, build
+from clew.evaluation import constraint_satisfaction, evaluate, same_partition
+from clew.exceptions import ConstraintError, DataError, FewerClustersWarning, UnusedKnowledgeWarning
+from tests.conformance.scenarios import SCENARIOS, build, n_clusters_of
+from tests.conformance.toys import ToyMedoids
 from tests.reference.assign import broken, given_pairs
 
 _LAWS = []
@@ -67,6 +73,16 @@ def one_start(estimator):
         estimator.set_params(n_init=1)
 
 
+def together(labels, i, j):
+    """Whether two rows are in one cluster; noise is together with nobody."""
+    return labels[i] == labels[j] != -1
+
+
+def alone(labels):
+    """The labels with a number of its own for each noise row."""
+    return np.where(labels < 0, labels.max() + 1 + np.arange(len(labels)), labels)
+
+
 def read_only(X):
     X = X.copy()
     X.flags.writeable = False
@@ -79,7 +95,7 @@ def inputs_are_left_alone(estimator, case, tmp_path):
     weights = read_only(np.linspace(1, 2, len(X)))
     params = clone(estimator).get_params()
     before = np.random.get_state()[1].copy()  # noqa: NPY002 the global state is what must not change
-    options = {"sample_weight": weights} if estimator._capabilities.sample_weight else {}
+    options = {"sample_weight": weights} if estimator.capabilities.sample_weight else {}
     estimator.fit(X, constraints=case.constraints, **options)
     assert (X == case.X).all()
     assert case.constraints[:] == known
@@ -93,6 +109,8 @@ def same_seed_same_result(estimator, case, tmp_path):
     first = fit(estimator, case)
     assert_same_state(first, fit(estimator, case))
     assert_same_state(first, clone(first).fit(case.X, None, constraints=case.constraints))
+    if "random_state" not in estimator.get_params():
+        return
     generators = [np.random.default_rng(5), np.random.default_rng(5)]
     assert_same_state(*(fit(estimator, case, random_state=generator) for generator in generators))
     states = [np.random.RandomState(5), np.random.RandomState(5)]
@@ -106,9 +124,28 @@ def threads_do_not_change_the_result(estimator, case, tmp_path):
 
 
 @law()
-def y_is_ignored(estimator, case, tmp_path):
-    model = clone(estimator).fit(case.X, case.hidden[::-1], constraints=case.constraints)
-    assert_same_state(fit(estimator, case), model)
+def labels_in_the_place_of_y_are_ignored(estimator, case, tmp_path):
+    expected = fit(estimator, case)
+    labels = case.hidden[::-1]
+    for y in (labels, labels.tolist(), pd.Series(labels), labels[:, None], labels.astype(str)):
+        assert_same_state(expected, clone(estimator).fit(case.X, y, constraints=case.constraints))
+
+
+@law()
+def fewer_clusters_than_asked_for_are_explained_once(estimator, case, tmp_path):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", UnusedKnowledgeWarning)  # another law is about knowledge without use
+        model = fit(estimator, case)
+    n_found = len(np.unique(model.labels_[model.labels_ >= 0]))
+    assert np.count_nonzero(model.cluster_sizes_) == n_found
+    if not model.capabilities.needs_n_clusters or n_found == model.n_clusters:
+        assert said == []
+        return
+    (warning,) = said
+    assert warning.category is FewerClustersWarning
+    assert f"{type(model).__name__} found {n_found} of {model.n_clusters} clusters: " in str(warning.message)
+    assert Path(warning.filename) == Path(__file__)
 
 
 @law()
@@ -116,12 +153,53 @@ def labels_are_one_cluster_per_row(estimator, case, tmp_path):
     model = fit(estimator, case)
     assert model.labels_.shape == (len(case.X),)
     assert np.issubdtype(model.labels_.dtype, np.integer)
-    assert (model.labels_ >= -1).all()
+    assert (model.labels_ >= (-1 if model.capabilities.noise else 0)).all()
     assert model.n_features_in_ == case.X.shape[1]
     assert (clone(estimator).fit_predict(case.X, constraints=case.constraints) == model.labels_).all()
     if hasattr(model, "cluster_sizes_"):
         assert model.cluster_sizes_.sum() == (model.labels_ >= 0).sum()
         assert model.cluster_sizes_.tolist() == [(model.labels_ == label).sum() for label in model.cluster_labels_]
+
+
+@law()
+def capabilities_are_what_an_instance_can_do(estimator, case, tmp_path):
+    can = estimator.capabilities
+    assert can.predicts == hasattr(estimator, "predict")
+    assert can.streams == hasattr(estimator, "partial_fit")
+    assert can.sample_weight == ("sample_weight" in inspect.signature(estimator.fit).parameters)
+    tags = get_tags(estimator).input_tags
+    assert (tags.sparse, tags.pairwise) == (can.sparse, can.pairwise is not None)
+    assert can.needs_n_clusters == ("n_clusters" in estimator.get_params())
+    if can.needs_n_clusters and estimator._parameters["n_clusters"].accepts("auto"):
+        assert not clone(estimator).set_params(n_clusters="auto").capabilities.needs_n_clusters
+
+
+@law()
+def scores_and_violations_agree_about_noise(estimator, case, tmp_path):
+    model = fit(estimator, case)
+    split = alone(model.labels_)
+    assert same_partition(model.labels_, split)
+    assert evaluate(case.hidden, model.labels_) == evaluate(case.hidden, split)
+    for labels in (model.labels_, split):
+        must, cannot = case.constraints.violations(labels)
+        assert (must.tolist(), cannot.tolist()) == (
+            model.violated_must_link_.tolist(), model.violated_cannot_link_.tolist(),
+        )  # fmt: skip
+    assert constraint_satisfaction(model.labels_, case.constraints) == constraint_satisfaction(split, case.constraints)
+
+
+@law(lambda can: can.pairwise is not None)
+def matrices_that_are_none_are_refused(estimator, case, tmp_path):
+    wrong = case.X.copy()
+    wrong[0, 1] += 1
+    refused = [(case.X[:, 1:], "expected a square matrix")]
+    if not estimator.capabilities.asymmetric:
+        refused.append((wrong, "rows 0 and 1 is .* one way and .* the other"))
+    if estimator.capabilities.pairwise != "signed graph":
+        refused.append((case.X - 99, "between rows 0 and 0 is -.*expected a finite number >= 0"))
+    for X, message in refused:
+        with pytest.raises(DataError, match=message):
+            clone(estimator).fit(X)
 
 
 @law()
@@ -133,7 +211,7 @@ def violated_pairs_are_the_broken_ones(estimator, case, tmp_path):
     for kind in range(2):
         breaks = [True, False][kind]
         pairs = [tuple(sorted(pair)) for pair in listed[kind].tolist()]
-        truth = {(i, j) for i, j in stated[kind] if (model.labels_[i] != model.labels_[j]) == breaks}
+        truth = {(i, j) for i, j in stated[kind] if together(model.labels_, i, j) != breaks}
         assert set(pairs) <= truth
         assert {tuple(sorted(pair)) for pair in given[kind].tolist()} & truth <= set(pairs)
         assert bool(pairs) == bool(truth)
@@ -158,7 +236,7 @@ def a_saved_estimator_comes_back(estimator, case, tmp_path):
     assert type(twin) is type(model)
     assert_same_params(model, twin)
     assert_same_state(model, twin)
-    if model._capabilities.predicts:
+    if model.capabilities.predicts:
         assert (twin.predict(case.X) == model.predict(case.X)).all()
     assert_same_state(model, twin.fit(case.X, constraints=case.constraints))
     assert [entry.name for entry in tmp_path.iterdir()] == ["model.clew"]
@@ -208,15 +286,15 @@ def order_direction_and_repeats_of_pairs_do_not_matter(estimator, case, tmp_path
 
 def held(estimator, case):
     """What a hard method keeps: everything, or everything certain."""
-    return case.constraints.at_least(1.0) if estimator._capabilities.prices_doubt else case.constraints
+    return case.constraints.at_least(1.0) if estimator.capabilities.prices_doubt else case.constraints
 
 
 @law(lambda can: can.must_link == "hard")
 def must_links_hold(estimator, case, tmp_path):
     must, _ = given_pairs(held(estimator, case))
     model = fit(estimator, case)
-    assert broken(must, {}, model.labels_.tolist()) == 0
-    if not estimator._capabilities.prices_doubt:
+    assert broken(must, {}, alone(model.labels_).tolist()) == 0
+    if not estimator.capabilities.prices_doubt:
         assert model.violated_must_link_.shape == (0, 2)
 
 
@@ -224,8 +302,8 @@ def must_links_hold(estimator, case, tmp_path):
 def cannot_links_hold(estimator, case, tmp_path):
     _, cannot = given_pairs(held(estimator, case))
     model = fit(estimator, case)
-    assert broken({}, cannot, model.labels_.tolist()) == 0
-    if not estimator._capabilities.prices_doubt:
+    assert broken({}, cannot, alone(model.labels_).tolist()) == 0
+    if not estimator.capabilities.prices_doubt:
         assert model.violated_cannot_link_.shape == (0, 2)
 
 
@@ -234,12 +312,13 @@ def known_classes_are_kept(estimator, case, tmp_path):
     known = case.constraints.labels
     if known is None:
         known = case.hidden
-    places = np.arange(estimator.n_clusters)
+    places = np.arange(n_clusters_of(estimator))
     for numbers in (places, places[::-1], 7 + 2 * places, 2**40 - 3 * places):
         classes = np.where(known >= 0, numbers[known], -1)
         labels = clone(estimator).fit(case.X, constraints=classes).labels_
         assert (labels[known >= 0] == classes[known >= 0]).all()
-        assert len(np.unique(labels)) <= estimator.n_clusters
+        if estimator.capabilities.needs_n_clusters:
+            assert len(np.unique(labels)) <= estimator.n_clusters
 
 
 @law(lambda can: can.must_link == "hard")
@@ -306,9 +385,9 @@ def prediction_repeats_the_labels_of_free_rows(estimator, case, tmp_path):
     found = model.predict(case.X)
     assert found.shape == model.labels_.shape
     assert found.dtype == model.labels_.dtype
-    assert set(found.tolist()) <= set(model.cluster_labels_.tolist())
+    assert set(found.tolist()) <= {*model.cluster_labels_.tolist(), *([-1] if model.capabilities.noise else [])}
     if case.generic:
-        free = case.free | (model._capabilities.labels == "seeds")
+        free = case.free | (model.capabilities.labels == "seeds")
         assert (found[free] == model.labels_[free]).all()
         assert (model.predict(case.X[::-2]) == found[::-2]).all()
         assert (model.predict(read_only(case.X[:1])) == found[:1]).all()
@@ -346,17 +425,19 @@ def float32_stays_float32(estimator, case, tmp_path):
         assert model.objective_ == pytest.approx(same.objective_, rel=1e-4, abs=1e-4)
 
 
+CLUSTERERS = [*all_estimators("clusterer"), ToyMedoids]
 CASES = [
     pytest.param(check, example, scenario, id=f"{cls.__name__}{number}-{check.__name__}-{'-'.join(scenario)}")
-    for cls in all_estimators()
+    for cls in CLUSTERERS
     for number, example in enumerate(cls._examples())
-    for check in checks_for(cls._capabilities)
+    for check in checks_for(example.capabilities)
     for scenario in SCENARIOS
 ]
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize(("check", "example", "scenario"), CASES)
-def test_law(check, example, scenario, seed, tmp_path):
+def test_law(check, example, scenario, seed, tmp_path, toys):
     estimator = clone(example)
     if "n_init" in estimator.get_params():
         estimator.set_params(n_init=2)  # as good a test of further starts as ten, and five times faster
@@ -364,14 +445,65 @@ def test_law(check, example, scenario, seed, tmp_path):
 
 
 def test_every_law_applies_to_some_estimator():
-    used = {check for cls in all_estimators() for check in checks_for(cls._capabilities)}
-    assert used == {check for check, _ in _LAWS}
+    examples = [example for cls in CLUSTERERS for example in cls._examples()]
+    assert {check for example in examples for check in checks_for(example.capabilities)} == {law for law, _ in _LAWS}
 
 
-@pytest.mark.parametrize("cls", all_estimators())
+@pytest.mark.parametrize("cls", all_estimators("clusterer"))
 def test_unfitted_estimators_say_so(cls):
     for example in cls._examples():
-        if cls._capabilities.predicts:
+        if example.capabilities.predicts:
             with pytest.raises(NotFittedError, match=f"{cls.__name__} instance is not fitted"):
                 example.predict([[0.0]])
         assert isinstance(example, cls)
+
+
+EXAMPLES = [
+    pytest.param(example, id=f"{cls.__name__}{number}")
+    for cls in all_estimators("clusterer")
+    for number, example in enumerate(cls._examples())
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_constraints_in_the_place_of_y_are_refused(example, seed, tmp_path):
+    case = build(("blobs", "pairs"), example, seed)
+    path = tmp_path / "known.csv"
+    case.constraints.to_file(path)
+    pairs = [(0, 1), (1, 2)]
+    answers = {"id_1": [0], "id_2": [1], "answer": ["same"]}
+    forms = [case.constraints, {"must_link": pairs}, {}, path, str(path), sparse.csr_array((30, 30)), pairs]
+    forms += [np.array(pairs), (pairs, [1, -1]), pd.DataFrame(answers), pl.DataFrame(answers)]
+    some = ["a", "b", *[None] * 28]
+    forms += [some, np.array([0, 1, *[np.nan] * 28]), pd.Series(some), pl.Series(some)]
+    for name in ("fit", "fit_predict", "fit_transform", "partial_fit"):
+        for y in forms if hasattr(example, name) else ():
+            with pytest.raises(
+                ConstraintError, match=r"ignores y\. Pass constraints by name: fit\(X, constraints=\.{3}"
+            ):
+                getattr(clone(example), name)(case.X, y)
+    if hasattr(example, "partial_fit"):
+        with pytest.raises(ConstraintError, match="ignores y"):
+            fit(example, case).partial_fit(case.X, case.constraints)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_labels_of_some_rows_in_the_place_of_y_are_named(example, seed):
+    case = build(("blobs", "none"), example, seed)
+    with pytest.warns(UnusedKnowledgeWarning, match=r"ignores y\. If -1 in y .* fit\(X, constraints=y\)"):
+        clone(example).fit(case.X, np.array([0, 1, *[-1] * 28]))
+    clone(example).fit(case.X, np.tile([-1, 1], 15))  # two classes
+
+
+@pytest.mark.parametrize("kind", ["triplets", "soft_groups"])
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_knowledge_without_use_is_named(example, kind, seed):
+    if getattr(example.capabilities, kind) != "ignored":
+        return
+    case = build(("blobs", "mixed"), example, seed)
+    value = {"triplets": [(0, 1, 2)], "soft_groups": np.full((30, 1), 0.5)}[kind]
+    users = [cls.__name__ for cls in all_estimators("clusterer") if getattr(cls._capabilities, kind) != "ignored"]
+    advice = " or ".join(users) if users else "No method of this version uses them"
+    with pytest.warns(UnusedKnowledgeWarning, match=rf"{type(example).__name__} ignores the {kind} .*{advice}"):
+        model = clone(example).fit(case.X, constraints=case.constraints | Constraints(**{kind: value}, n_samples=30))
+    assert_same_state(model, fit(example, case))

@@ -76,11 +76,12 @@ def test_there_are_strategies():
 # -- data and knowledge ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(4)
 @each_strategy
 @pytest.mark.parametrize("scenario", [one for one in SCENARIOS if one[0] == "blobs" or one[1] == "mixed"], ids="-".join)
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 def test_right_answers_to_the_end_teach_only_what_is_right(strategy, scenario, seed):
-    case = build(scenario, SimpleNamespace(n_clusters=K), seed)
+    case = build(scenario, SimpleNamespace(n_clusters=K, capabilities=SimpleNamespace(pairwise=None)), seed)
     before = case.X.copy()
     case.X.setflags(write=False)
     questions = asking(strategy, case.X, constraints=case.constraints, seed=seed)
@@ -117,6 +118,7 @@ def test_hardly_any_rows(strategy, n, answer):
         assert len(questions.labels()) == n
 
 
+@pytest.mark.sampled(4)
 @each_strategy
 @pytest.mark.parametrize("n_clusters", [1, 6, None])
 @pytest.mark.parametrize("answer", ["same", "different", "truth"])
@@ -234,7 +236,7 @@ def test_progress_counts_and_never_falls(strategy, seed):
 @each_strategy
 @pytest.mark.parametrize("n_clusters, knowledge", [(K, "mixed"), (None, "none")])
 def test_a_run_that_is_resumed_asks_what_one_that_goes_on_asks(strategy, n_clusters, knowledge, seed):
-    case = build(("blobs", knowledge), SimpleNamespace(n_clusters=K), seed)
+    case = build(("blobs", knowledge), SimpleNamespace(n_clusters=K, capabilities=SimpleNamespace(pairwise=None)), seed)
     rows = slice(0, 18)
     X, hidden, known = case.X[rows], case.hidden[rows], case.constraints.restrict(np.arange(18))
     questions = asking(strategy, X, n_clusters, seed, constraints=known)

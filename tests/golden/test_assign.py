@@ -14,8 +14,9 @@ import clew.kernels
 from clew import Constraints
 from clew.kernels import assign
 from clew.partitional import _ties
-from clew.partitional._lloyd import Problem, Units
+from clew.partitional._geometry import Problem
 from clew.partitional._ties import TiedAssignment, component_units, hard_ties, priced_ties
+from clew.partitional._units import Units
 from clew.solvers.coloring import compress
 from tests.helpers import random_knowledge
 from tests.reference import assign as reference
@@ -248,3 +249,18 @@ def test_a_contracted_block_costs_what_its_rows_cost_but_for_a_constant(seed):
             # Means and products of small integers: a few rounding errors of the last digit.
             np.testing.assert_allclose(block_costs[block] - block_costs[block][0], expected - expected[0], atol=1e-9)
         assert blocks.weights.sum() == pytest.approx(weights.sum())
+
+
+def test_a_large_component_with_many_cannot_links_is_linear_in_pairs():
+    """A component of 1,000 rows, kept apart from 5,000 single rows: no row of it looks all of them up."""
+    chain, others = np.arange(1_000), np.arange(1_000, 6_000)
+    known = Constraints(
+        must_link=np.column_stack([chain[:-1], chain[1:]]),
+        cannot_link=np.column_stack([np.resize(chain, 5_000), others]),
+    )
+    rows, ties = priced_ties(known, PENALTY, entailed=True)
+    sum_of, (pointers, _, _), (_, told, _) = _ties._divided(ties, np.diff(ties.member_ptr) > 3)
+    looked_up = np.diff(pointers)[ties.profile_of]
+    assert (sum_of >= 0).sum() == 1
+    assert looked_up.sum() <= len(rows)
+    assert len(told) == 5_000

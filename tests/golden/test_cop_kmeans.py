@@ -8,7 +8,7 @@ import pytest
 from clew import Constraints
 from clew.exceptions import InfeasibleConstraintsError
 from clew.partitional._cop_kmeans import cop_kmeans as fast
-from clew.partitional._lloyd import Problem
+from clew.partitional._geometry import Problem
 from clew.partitional._seeding import initial_centers
 from clew.solvers.coloring import WORK_LIMIT
 from tests.helpers import random_knowledge, whole_numbers

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from clew import CVQE, LCVQE, Constraints
-from clew.partitional._cvqe import cvqe
-from clew.partitional._lcvqe import lcvqe
-from clew.partitional._lloyd import Problem
+from clew.partitional._cvqe import PricedByCenters
+from clew.partitional._geometry import Problem
+from clew.partitional._lcvqe import PricedByRows
+from clew.partitional._pairs import paired_kmeans
 from clew.partitional._seeding import initial_centers
 from tests.helpers import random_knowledge, whole_numbers
 from tests.reference import cvqe as reference
 from tests.reference import kmeans
 
-METHODS = [pytest.param(cvqe, reference.cvqe, id="cvqe"), pytest.param(lcvqe, reference.lcvqe, id="lcvqe")]
+METHODS = [
+    pytest.param(partial(paired_kmeans, policy=PricedByCenters), reference.cvqe, id="cvqe"),
+    pytest.param(partial(paired_kmeans, policy=PricedByRows), reference.lcvqe, id="lcvqe"),
+]
 
 
 def few(known, n, most):

@@ -11,8 +11,8 @@ from scipy import sparse
 from clew import Constraints, IGKMeans
 from clew.evaluation import same_partition
 from clew.exceptions import ConstraintError, ParameterError
+from clew.partitional._geometry import Problem
 from clew.partitional._ig_kmeans import given_pairs, ig_kmeans
-from clew.partitional._lloyd import Problem
 from clew.partitional._seeding import initial_centers
 from tests.helpers import random_knowledge
 from tests.reference import assign

@@ -9,6 +9,7 @@ from sklearn.preprocessing import normalize
 
 from clew import Constraints, HMRFKMeans, MPCKMeans
 from clew.exceptions import ParameterError
+from clew.partitional import _hmrf_kmeans
 from tests.helpers import random_knowledge, whole_numbers
 from tests.reference import metric_learning as reference
 
@@ -178,3 +179,40 @@ def test_pairs_that_shape_the_metric_only_do_not_hold_rows_back():
     model = MPCKMeans(2, assignment="nearest", random_state=0).fit(X, constraints=known)
     assert (model.predict(X) == model.labels_).all()
     assert len(model.violated_must_link_) > 0
+
+
+def test_steps_of_the_weights_build_no_matrix_of_rows(monkeypatch):
+    """A round of the cosine form stays within a few rounds of PCKMeans: only the weights it ends with are applied."""
+    rng = np.random.default_rng(0)
+    rows = sparse.random(60, 40, density=0.2, format="csr", random_state=1)
+    built = []
+    weigh = _hmrf_kmeans._weigh
+    monkeypatch.setattr(_hmrf_kmeans, "_weigh", lambda X, weights: built.append(X.shape[0]) or weigh(X, weights))
+    known = Constraints.sample(rng.integers(3, size=60), 30, random_state=0)
+    model = HMRFKMeans(3, metric="cosine", n_init=1, random_state=0).fit(rows, constraints=known)
+    assert built.count(60) <= model.n_iter_ + 2
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_whole_matrices_end_where_the_metric_is_flat(shared, seed):
+    """Columns that go together make pairs longer than the box: cannot-links start and stop to cost on the way."""
+    settings = {"metric": "full", "shared": shared}
+    compared = 0
+    for turn in range(30):
+        rng = np.random.default_rng([seed, turn])
+        along = rng.normal(size=24)
+        X = np.column_stack([along, along * rng.choice([1, -1]) + 0.05 * rng.normal(size=24)])
+        X[:5] += rng.choice([0.5, 2.0, 4.0]) * rng.normal(size=(5, 2))
+        known, penalty = Constraints.sample(rng.integers(2, size=24), 40, random_state=turn), float(rng.choice([1, 10]))
+        model = MPCKMeans(2, penalty=penalty, n_init=1, random_state=turn, **settings).fit(X, constraints=known)
+        if len(np.unique(model.labels_)) < 2:
+            continue
+        for _ in range(20):
+            shape = rng.normal(scale=rng.choice([0.01, 0.1, 0.3]), size=(2, 2)) + np.eye(2)
+            other = np.array([shape @ form @ shape.T for form in model.metrics_])
+            rest = (X, known, places(model), model.cluster_centers_)
+            found, changed = (reference.objective(*rest, m, penalty, **settings) for m in (model.metrics_, other))
+            assert found == pytest.approx(model.objective_)
+            assert found <= changed + 0.005 * abs(changed)
+        compared += 1
+    assert compared > 10

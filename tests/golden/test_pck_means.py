@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from clew import Constraints
-from clew.partitional._lloyd import Problem
+from clew.partitional._geometry import Problem
 from clew.partitional._pck_means import pck_means as fast
 from clew.partitional._seeding import initial_centers
 from tests.helpers import random_knowledge, whole_numbers

@@ -1,18 +1,30 @@
-"""SeededKMeans against plain loops, where every cluster has a seed and nothing is random."""
+"""SeededKMeans and ConstrainedKMeans against plain loops, where every cluster has a seed and nothing is random."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from clew import SeededKMeans
+from clew import ConstrainedKMeans, SeededKMeans
 from tests.helpers import random_knowledge, whole_numbers
-from tests.reference import kmeans, seeded_kmeans
+from tests.reference import constrained_kmeans, kmeans, seeded_kmeans
 
 # Means of whole numbers up to a few hundred: rounding stays in the last digits.
 ROUNDING = 1e-9
+METHODS = [
+    pytest.param(SeededKMeans, seeded_kmeans.seeded_kmeans, id="seeded"),
+    pytest.param(ConstrainedKMeans, constrained_kmeans.constrained_kmeans, id="constrained"),
+]
 
 
-def test_matches_reference_on_random_knowledge(seed):
+def assert_same_fit(model, labels, centers, history):
+    assert model.labels_.tolist() == labels
+    np.testing.assert_allclose(model.cluster_centers_, np.array(centers, dtype=float), atol=ROUNDING)
+    np.testing.assert_allclose(model.objective_history_, np.array(history, dtype=float), rtol=ROUNDING, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("cls, reference", METHODS)
+def test_matches_reference_on_random_knowledge(cls, reference, seed):
     rng = np.random.default_rng(seed)
     compared = 0
     for _ in range(150):
@@ -20,18 +32,12 @@ def test_matches_reference_on_random_knowledge(seed):
         X = whole_numbers(rng, n)
         constraints = random_knowledge(rng, n, n_classes=n_clusters)
         try:
-            expected = seeded_kmeans.seeded_kmeans(kmeans.exact(X), constraints, n_clusters)
+            expected = reference(kmeans.exact(X), constraints, n_clusters)
         except kmeans.TieError:
             continue
         if expected is None:
             continue
-        labels, centers, history = expected
-        model = SeededKMeans(n_clusters, tol=0).fit(X, constraints=constraints)
-        assert model.labels_.tolist() == labels
-        np.testing.assert_allclose(model.cluster_centers_, np.array(centers, dtype=float), atol=ROUNDING)
-        np.testing.assert_allclose(
-            model.objective_history_, np.array(history, dtype=float), rtol=ROUNDING, atol=ROUNDING
-        )
+        assert_same_fit(cls(n_clusters, n_init=1, tol=0).fit(X, constraints=constraints), *expected)
         compared += 1
     assert compared > 20
 
@@ -45,14 +51,9 @@ def test_plain_lloyd_matches_reference_with_weights(seed):
         init = X[rng.choice(n, n_clusters, replace=False)]
         weights = rng.integers(1, 4, size=n)
         try:
-            labels, centers, history = kmeans.lloyd(kmeans.exact(X), kmeans.exact(init), weights.tolist())
+            expected = kmeans.lloyd(kmeans.exact(X), kmeans.exact(init), weights.tolist())
         except kmeans.TieError:
             continue
-        model = SeededKMeans(n_clusters, init=init, tol=0).fit(X, sample_weight=weights)
-        assert model.labels_.tolist() == labels
-        np.testing.assert_allclose(model.cluster_centers_, np.array(centers, dtype=float), atol=ROUNDING)
-        np.testing.assert_allclose(
-            model.objective_history_, np.array(history, dtype=float), rtol=ROUNDING, atol=ROUNDING
-        )
+        assert_same_fit(SeededKMeans(n_clusters, init=init, tol=0).fit(X, sample_weight=weights), *expected)
         compared += 1
     assert compared > 40

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from clew import Constraints
-from clew.partitional._lloyd import Problem
+from clew.partitional._geometry import Problem
 from clew.partitional._seeding import cluster_labels, initial_centers, plus_plus
 from tests.helpers import random_knowledge, whole_numbers
 from tests.reference import kmeans, seeded_kmeans
@@ -42,7 +42,9 @@ def test_seeds_match_reference_on_random_knowledge(leftover, seed):
             continue
         centers, seeds = start(X, constraints, n_clusters, leftover=leftover)
         assert [None if cluster < 0 else cluster for cluster in seeds.tolist()] == expected
-        is_crowded = sum(len(block) > 1 for block in blocks) > n_clusters
+        _, classes = seeded_kmeans.neighbourhoods(constraints, n)
+        unnamed = [block for block, label in zip(blocks, classes, strict=True) if len(block) > 1 and label < 0]
+        is_crowded = len(unnamed) > n_clusters - len({label for label in classes if label >= 0})
         weighted, _ = start(X, constraints, n_clusters, leftover=leftover, weights=weights)
         for block, cluster in zip(blocks, expected, strict=True):
             if cluster is not None:
@@ -79,6 +81,35 @@ def test_a_row_that_differs_from_all_neighbourhoods_starts_the_next_cluster():
     centers, seeds = start(X, known, 3)
     assert seeds.tolist() == [0, 1, -1, 2]  # row 4 differs from one of them only
     assert centers.ravel() == pytest.approx([0.5, 10.5, 60.0])
+
+
+def test_the_skeleton_that_explore_leaves_starts_every_cluster():
+    X = np.array([0.0, 1.0, 10.0, 11.0, 50.0, 60.0])[:, None]
+    known = Constraints(cannot_link=[(1, 2), (1, 5), (2, 5), (0, 2)], n_samples=6)
+    centers, seeds = start(X, known, 3)
+    assert seeds.tolist() == [-1, 1, 0, -1, -1, 2]  # row 2 has the most cannot-links
+    assert centers.ravel() == pytest.approx([10.0, 1.0, 60.0])
+    known |= Constraints(must_link=[(3, 4)], cannot_link=[(3, 1), (3, 2), (3, 5)], n_samples=6)
+    assert start(X, known, 4)[1].tolist() == [-1, 2, 1, 0, 3]  # beside neighbourhoods too
+
+
+def test_a_pair_that_is_stated_twice_counts_once_in_the_skeleton():
+    X = np.arange(6.0)[:, None]
+    once = Constraints(cannot_link=[(3, 4), (4, 5), (3, 5)], cannot_groups=[0, 0, 0, -1, -1, -1])
+    twice = once | Constraints(cannot_link=[(4, 3), (1, 2)], cannot_groups=[-1, 7, 7, -1, -1, -1])
+    assert start(X, twice, 3)[1].tolist() == start(X, once, 3)[1].tolist() == [0, 1, 2, -1, -1, -1]
+
+
+def test_the_skeleton_starts_the_first_attempt_only():
+    X = np.array([0.0, 1.0, 10.0, 11.0, 50.0, 60.0])[:, None]
+    closed = Constraints(cannot_link=[(1, 2), (1, 5), (2, 5)], n_samples=6).closure()
+    problem, labels = Problem.prepare(X, np.array([]), "euclidean"), np.arange(3)
+    for anew in (False, True):
+        again = initial_centers(
+            problem, closed, labels, "neighbourhoods", "mean", np.random.default_rng(0), again=True, anew=anew
+        )
+        assert again.drawn and (again.seeds == -1).all()
+    assert initial_centers(problem, closed, labels, "neighbourhoods", "mean", np.random.default_rng(0)).drawn
 
 
 def test_a_stranger_may_be_told_by_groups_and_classes():

@@ -34,7 +34,7 @@ def test_active_beats_random_on_iris_over_most_of_the_curve():
             clusterer=PCKMeans(penalty=2.0, n_init=1),
             budgets=(10, *QUESTIONS),
             seeds=range(10),
-            scores=["nmi"],
+            scores=["NMI"],
         )
         for strategy in (ExploreConsolidate, RandomPairs)
     )
@@ -51,7 +51,7 @@ def documents(name):
 def curve(name, strategy, *, penalty="auto", **settings):
     X, y = documents(name)
     model = PCKMeans(metric="cosine", penalty=penalty, n_init=1)
-    return learning_curve(X, y, strategy, n_clusters=3, clusterer=model, scores=["nmi"], **settings)
+    return learning_curve(X, y, strategy, n_clusters=3, clusterer=model, scores=["NMI"], **settings)
 
 
 @pytest.mark.benchmark_data
@@ -74,6 +74,7 @@ def test_the_weight_of_a_pair_matters_less_than_a_good_start():
     assert np.ptp(areas) < 0.25 * (min(areas) - chance)
 
 
+@pytest.mark.slow
 @pytest.mark.benchmark_data
 def test_explore_and_consolidate_is_no_worse_than_explore_alone():
     """Figure 12, NMI on rows set aside: both phases together against farthest-first questions to the end.

@@ -7,7 +7,7 @@ from math import log
 import pytest
 
 from clew import Constraints
-from clew.evaluation import normalized_mutual_info, pairwise_scores
+from clew.evaluation import normalized_mutual_info_score, pairwise_scores
 
 CLASSES = ["a", "a", "a", "b", "b", "b"]
 CLUSTERS = [0, 0, 1, 1, 1, 1]
@@ -20,7 +20,7 @@ def test_nmi_divides_by_the_arithmetic_mean_of_the_entropies():
     classes_given_clusters = -4 / 6 * (1 / 4 * log(1 / 4) + 3 / 4 * log(3 / 4))
     information = classes - classes_given_clusters
     expected = information / ((classes + clusters) / 2)
-    assert normalized_mutual_info(CLASSES, CLUSTERS) == pytest.approx(expected, rel=1e-12)
+    assert normalized_mutual_info_score(CLASSES, CLUSTERS) == pytest.approx(expected, rel=1e-12)
 
 
 def test_precision_recall_and_f_count_pairs_in_the_same_cluster():

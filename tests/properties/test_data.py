@@ -96,9 +96,12 @@ def test_order_of_rows_does_not_matter(frame, data):
 
 
 @given(frame=tables())
-def test_weights_add_up_and_every_column_weighs_the_same(frame):
+def test_weights_add_up_and_every_column_without_gaps_weighs_the_same(frame):
     encoded = encode(frame)
-    weights = [column.weight for column in encoded.columns if column.kind != "left out"]
-    assert_allclose(weights, 1 / len(weights))
+    used = [column for column in encoded.columns if column.kind != "left out"]
+    weights = [column.weight for column in used]
+    assert_allclose(sum(weights), 1)
+    whole = [column.weight for column in used if not (frame[column.name].isna() | (frame[column.name] == "")).any()]
+    assert_allclose(whole, max(weights))  # columns with gaps weigh less
     assert encoded.X.shape == (len(frame), sum(column.n_features for column in encoded.columns))
     assert np.isfinite(encoded.X).all()

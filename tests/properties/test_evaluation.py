@@ -17,7 +17,7 @@ from clew.evaluation import (
     constraint_satisfaction,
     evaluate,
     matching_accuracy,
-    normalized_mutual_info,
+    normalized_mutual_info_score,
     pairwise_scores,
     same_partition,
     variation_of_information,
@@ -94,13 +94,24 @@ def test_direction_order_and_repetition_of_pairs_do_not_matter(case, data):
     assert constraint_satisfaction(labels_pred, untidy) == constraint_satisfaction(labels_pred, tidy)
 
 
-@given(labellings(2), st.permutations(["p", "q", "r", "s"]), st.permutations([7, -1, 0.5, 2**62]))
+@given(labellings(2), st.permutations(["p", "q", "r", "s"]), st.permutations([7, -2, 0.5, 2**62]))
 def test_label_values_do_not_matter(case, names_true, names_pred):
     labels_true, labels_pred = case
     renamed_true = [names_true[label] for label in labels_true]
     renamed_pred = [names_pred[label] for label in labels_pred]
     assert evaluate(renamed_true, renamed_pred) == evaluate(labels_true, labels_pred)
     assert same_partition(labels_true, renamed_true) and same_partition(labels_pred, renamed_pred)
+
+
+@given(constrained_labellings())
+def test_each_noise_row_is_like_a_cluster_of_its_own(case):
+    labels_true, labels_pred, knowledge = case
+    alone = [f"row {row}" if label == -1 else label for row, label in enumerate(labels_pred)]
+    known = constraints_from(knowledge, len(alone))
+    assert evaluate(labels_true, labels_pred, known) == evaluate(labels_true, alone, known)
+    assert constraint_satisfaction(labels_pred, known) == constraint_satisfaction(alone, known)
+    assert same_partition(labels_pred, alone)
+    assert same_partition(alone, labels_pred)
 
 
 @given(labellings(2), st.data())
@@ -152,7 +163,7 @@ def test_scores_equal_those_of_scikit_learn(case):
     assert adjusted_rand_score(labels_true, labels_pred) == pytest.approx(
         metrics.adjusted_rand_score(labels_true, labels_pred), abs=ROUNDING
     )
-    assert normalized_mutual_info(labels_true, labels_pred) == pytest.approx(
+    assert normalized_mutual_info_score(labels_true, labels_pred) == pytest.approx(
         metrics.normalized_mutual_info_score(labels_true, labels_pred), abs=ROUNDING
     )
 

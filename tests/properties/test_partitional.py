@@ -175,3 +175,14 @@ def test_weights_only_count_as_far_as_they_differ(problem, seed):
         except (ContradictoryConstraintsError, InfeasibleConstraintsError):
             continue
         assert (model.fit(X, constraints=known, sample_weight=4 * weights).labels_ == first).all()
+
+
+@settings(max_examples=60)
+@given(problem=problems(consistent=True), seed=seeds)
+def test_a_hard_method_leaves_no_cluster_empty_that_blocks_of_rows_could_fill(problem, seed):
+    X, n_clusters, known, _ = problem
+    known = Constraints(known.must_link, known.cannot_link, n_samples=len(X))
+    component_of = known.closure().component_of
+    blocks = {tuple(X[component_of == one].mean(axis=0).round(9)) for one in np.unique(component_of)}
+    labels = COPKMeans(n_clusters, random_state=seed).fit(X, constraints=known).labels_
+    assert len(np.unique(labels)) >= min(n_clusters, len(blocks))

@@ -16,6 +16,11 @@ def together(labels):
     return {(i, j) for i, j in row_pairs(len(labels)) if labels[i] == labels[j]}
 
 
+def in_one_cluster(labels):
+    """Pairs that predicted labels put together; rows in cluster -1 are noise, together with nobody."""
+    return {(i, j) for i, j in together(labels) if labels[i] != -1}
+
+
 def ordered(pairs):
     return {(min(i, j), max(i, j)) for i, j in pairs}
 
@@ -43,7 +48,7 @@ def stated_pairs(must_link=(), cannot_link=(), labels=(), must_groups=(), cannot
 
 
 def pairwise_scores(labels_true, labels_pred, left_out=frozenset()):
-    actual, predicted = together(labels_true) - left_out, together(labels_pred) - left_out
+    actual, predicted = together(labels_true) - left_out, in_one_cluster(labels_pred) - left_out
     right = actual & predicted
     precision = len(right) / len(predicted) if predicted else 1.0
     recall = len(right) / len(actual) if actual else 1.0
@@ -53,7 +58,7 @@ def pairwise_scores(labels_true, labels_pred, left_out=frozenset()):
 
 def rand_score(labels_true, labels_pred):
     pairs = row_pairs(len(labels_true))
-    disagreeing = together(labels_true) ^ together(labels_pred)
+    disagreeing = together(labels_true) ^ in_one_cluster(labels_pred)
     return 1 - len(disagreeing) / len(pairs) if pairs else 1.0
 
 
@@ -78,7 +83,7 @@ def conditional_entropy(labels, given):
     return -sum(count / n * log(count / margin[value]) for (_, value), count in joint.items())
 
 
-def normalized_mutual_info(labels_true, labels_pred):
+def normalized_mutual_info_score(labels_true, labels_pred):
     if len(set(labels_true)) == len(set(labels_pred)) == 1:
         return 1.0
     information = entropy(labels_pred) - conditional_entropy(labels_pred, labels_true)
@@ -103,7 +108,7 @@ def matching_accuracy(labels_true, labels_pred):
 
 def satisfaction(clusters, must_link=(), cannot_link=(), labels=(), must_groups=(), cannot_groups=()):
     """(satisfied, total) by kind; rows in cluster -1 are together with nobody."""
-    joined = {(i, j) for i, j in together(clusters) if clusters[i] != -1}
+    joined = in_one_cluster(clusters)
     known = both_labelled(labels)
     alike = known & together(labels)
     stated = {

@@ -1,4 +1,4 @@
-"""Spreading in plain loops: neighbours by sorting, likeness pair by pair, probabilities by leaving nothing out."""
+"""Label propagation in plain loops: neighbours by sorting, kernels pair by pair."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ def neighbour_weights(X, n_neighbors):
     return weights
 
 
-def likeness(landscape, weights, i, j):
-    """How alike two rows are: a weighted sum of all ways."""
-    apart = sum((a - b) ** 2 for a, b in zip(landscape.columns[i], landscape.columns[j], strict=True))
-    ways = [
-        float(landscape.diffusion[i] @ landscape.diffusion[j]),
-        math.exp(-apart / landscape.width),
-        float(landscape.columns[i] @ landscape.columns[j]),
-        *(float(one[i] == one[j]) for one in landscape.partitions),
+def gram(kernels, weights, i, j):
+    """The weighted sum of all kernels between two rows."""
+    apart = sum((a - b) ** 2 for a, b in zip(kernels.columns[i], kernels.columns[j], strict=True))
+    values = [
+        float(kernels.diffusion[i] @ kernels.diffusion[j]),
+        math.exp(-apart / kernels.bandwidth),
+        float(kernels.columns[i] @ kernels.columns[j]),
+        *(float(one[i] == one[j]) for one in kernels.partitions),
     ]
-    return sum(weight * way for weight, way in zip(weights, ways, strict=True))
+    return sum(weight * value for weight, value in zip(weights, values, strict=True))
 
 
-def chances(landscape, rows, classes, doubt, trust, n_classes, of):
+def probabilities(kernels, rows, classes, noise, weights, n_classes, of):
     """Probabilities of the rows `of` for all classes, from the known rows."""
     present = sorted(set(classes))
-    system = np.array([[likeness(landscape, trust.weights, i, j) for j in rows] for i in rows])
-    system += np.diag(trust.noise * np.array(doubt) + 1e-6)
+    system = np.array([[gram(kernels, weights.values, i, j) for j in rows] for i in rows])
+    system += np.diag(weights.noise * np.array(noise) + 1e-6)
     found = []
     for row in of:
-        alike = np.array([likeness(landscape, trust.weights, row, j) for j in rows])
+        row_of_gram = np.array([gram(kernels, weights.values, row, j) for j in rows])
         line = []
         for one in range(n_classes):
             target = np.array([(z == one) - 1 / len(present) for z in classes])
-            value = 1 / len(present) + alike @ np.linalg.solve(system, target) if one in present else 0.0
+            value = 1 / len(present) + row_of_gram @ np.linalg.solve(system, target) if one in present else 0.0
             line.append(max(value, 0.01 / n_classes))
         found.append([value / sum(line) for value in line])
     return found

@@ -35,7 +35,8 @@ def seeds(constraints, X, n_clusters):
     """The cluster that each block seeds (None: none): Basu 2004, section 3, with classes at their own places.
 
     Classes first; then the largest blocks of two or more rows; with more blocks than places that are not known to
-    differ, farthest first, distances to what is chosen weighted by size. Then the first block apart from all of them.
+    differ, farthest first, distances to what is chosen weighted by size. Then blocks apart from all of them and from
+    each other, the one with the most cannot-links first.
     """
     blocks, classes = neighbourhoods(constraints, len(X))
     apart = blocks_apart(constraints, blocks)
@@ -53,13 +54,21 @@ def seeds(constraints, X, n_clusters):
             chosen.append(farthest(others, taken + chosen, blocks, centre))
     for block, cluster in zip(chosen, open_clusters, strict=False):
         seed_of[block] = cluster
-    placed = taken + chosen
-    if placed and len(placed) < n_clusters:
-        for block in range(len(blocks)):
-            if block not in placed and all(frozenset((block, other)) in apart for other in placed):
-                seed_of[block] = open_clusters[len(chosen)]
-                break
+    for cluster in open_clusters[len(chosen) :]:
+        placed = [b for b in range(len(blocks)) if seed_of[b] is not None]
+        strangers = [
+            b
+            for b in range(len(blocks))
+            if n_apart(b, apart) and b not in placed and all(frozenset((b, other)) in apart for other in placed)
+        ]
+        if strangers:
+            seed_of[max(strangers, key=lambda b: (n_apart(b, apart), -b))] = cluster
     return blocks, seed_of, labels
+
+
+def n_apart(block, apart):
+    """How many blocks are known to differ from one."""
+    return sum(block in pair for pair in apart)
 
 
 def farthest(candidates, chosen, blocks, centre):

@@ -50,17 +50,17 @@ def everything(session):
         "names": state.ledger.names(),
         "conflicts": session.conflicts(),
         "pending": session.pending(),
-        "relations": {pair: state.driver.view.knowledge.relation(*pair) for pair in combinations(range(n), 2)},
-        "asked": state.driver.view.asked,
-        "waiting": state.driver.view.pending,
-        "sources": state.sources,
-        "conflicting": state.conflicting,
+        "relations": {pair: state.known.driver.view.knowledge.relation(*pair) for pair in combinations(range(n), 2)},
+        "asked": set(state.known.driver.view.asked),
+        "waiting": set(state.known.driver.view.pending),
+        "sources": list(state.known.sources),
+        "conflicting": set(state.known.conflicting),
         "must": sorted(zip(map(tuple, known.must_link.tolist()), known.must_link_confidence.tolist(), strict=True)),
         "cannot": sorted(
             zip(map(tuple, known.cannot_link.tolist()), known.cannot_link_confidence.tolist(), strict=True)
         ),
-        "clusters": state.driver.n_clusters,
-        "next": state.next_cluster,
+        "clusters": state.known.driver.n_clusters,
+        "next": state.labelling.next_cluster,
     }
 
 

@@ -39,11 +39,11 @@ def seen(session):
         "answers": session.answers(),
         "labels": session.labels(refit=False),
         "pending": sorted(session.pending(), key=lambda one: one.id),
-        "held back": set(state.driver.view.pending),
-        "asked": set(state.driver.view.asked),
+        "held back": set(state.known.driver.view.pending),
+        "asked": set(state.known.driver.view.asked),
         "conflicts": session.conflicts(),
         "settings": session.settings,
-        "groups": sorted(sorted(state.driver.view.knowledge.rows(row).tolist()) for row in range(len(ROWS))),
+        "groups": sorted(sorted(state.known.driver.view.knowledge.rows(row).tolist()) for row in range(len(ROWS))),
     }
 
 
@@ -78,14 +78,14 @@ CALLS = {
 
 
 def _later(session):
-    session._clock = lambda: max(one.expires for one in session.pending()) + 1.0
+    session._project.clock = lambda: max(one.expires for one in session.pending()) + 1.0
     return session
 
 
 @contextmanager
 def failing(session, step, *, after_commit=False):
     """Let the statement of this number fail, counted from 0; the last one is the commit."""
-    dialect = session._store._engine.dialect
+    dialect = session._project.store._engine.dialect
     numbers, plain_commit = count(), dialect.do_commit
 
     def check():

@@ -38,7 +38,7 @@ def test_a_database_that_cannot_be_written(sqlite_url):
     with Session.create(sqlite_url, ROWS, n_clusters=2) as session:
         question = session.ask()
         before = session.version
-        with session._store._engine.connect() as connection:
+        with session._project.store._engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA query_only=ON")
         with pytest.raises(StorageError, match="Nothing was recorded") as caught:
             session.tell(question, "same")

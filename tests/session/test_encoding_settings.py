@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from clew import Session
+from clew._registry import by_method_name
 from clew.exceptions import DataError, ParameterError
 
 # By x there are two groups, by y two others.
@@ -64,3 +66,38 @@ def test_what_cannot_be_is_refused_and_changes_nothing(session, settings, error)
         session.set(**settings)
     assert session.version == before
     assert groups(session) == BY_X
+
+
+# -- one geometry ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_typical_rows_and_nearest_clusters_follow_the_metric(tmp_path, metric):
+    """By angle, the long row belongs with the short ones on its axis; by distance, it is far from all of them."""
+    rows = [[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.1, 1.0], [0.0, 30.0]]
+    with Session.create(
+        tmp_path / "p.clew", rows, n_clusters=2, metric=metric, scale="none", method="pck-means"
+    ) as session:
+        labels = session.labels()
+        assert (labels[4] == labels[2]) == (metric == "cosine")
+        if metric == "cosine":
+            assert session.members(labels[4])[0] != 3  # rows 2 and 4 point the same way, row 3 is off
+            new = session.add_rows([[40.0, 1.0]])[0]
+            assert session.cluster_of(new) == labels[0]
+            assert np.allclose(np.linalg.norm(session._state.rows.X, axis=1), 1.0)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_every_method_of_a_session_fits_with_every_metric(tmp_path, metric):
+    y = np.arange(18) % 3
+    rows = 6.0 * np.eye(3)[y] + np.random.default_rng(0).normal(size=(18, 3))
+    with Session.create(tmp_path / "p.clew", rows, n_clusters=3, metric=metric) as session:
+        session.import_answers([(0, 3, "same"), (0, 1, "different")])
+        for method, kind in by_method_name("clusterer").items():
+            if kind._capabilities.pairwise is not None:
+                with pytest.raises(ParameterError, match=f'"{method}" clusters a square matrix'):
+                    session.set(method=method)
+                continue
+            session.set(method=method)
+            labels = session.fit()
+            assert labels and labels.keys() <= set(session.ids), method

@@ -118,9 +118,10 @@ class Project(RuleBasedStateMachine):
 
     @rule()
     def reopen(self):
-        before = everything(self.session)
+        before, question = everything(self.session), self.session._state.known.driver._look_ahead()
         self.session = reopened(self.session, self.path)
         assert everything(self.session) == before
+        assert self.session._state.known.driver._look_ahead() == question
 
     @invariant()
     def everything_acknowledged_is_in_the_log_once(self):

@@ -21,7 +21,7 @@ X, Y = blobs(n=24)
 
 
 def engine_of(session):
-    return session._store._engine
+    return session._project.store._engine
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,9 @@ def test_several_projects_in_one_database(store_url):
 def test_files_that_are_no_projects(tmp_path):
     text = tmp_path / "text.clew"
     text.write_text("hello, this is no database at all" * 100)
-    with pytest.raises(FileError, match="is no clew project: it is no SQLite file"):
+    with pytest.raises(FileError, match="is not a clew project: it is not an SQLite file"):
         Session.open(text)
-    with pytest.raises(FileError, match="no SQLite file"):
+    with pytest.raises(FileError, match="not an SQLite file"):
         Session.create(text, X)
     assert text.read_text().startswith("hello")
     other = tmp_path / "other.db"
@@ -101,7 +101,7 @@ def test_files_that_are_no_projects(tmp_path):
         connection.execute("CREATE TABLE birds (name TEXT)")
     connection.close()
     for door in (lambda: Session.open(other), lambda: Session.create(other, X)):
-        with pytest.raises(FileError, match="database of something else"):
+        with pytest.raises(FileError, match="database of another program"):
             door()
     with pytest.raises(FileError, match="There is no project"):
         Session.open(tmp_path / "none.clew")
@@ -198,7 +198,7 @@ def test_a_failed_ask_gives_the_question_back(store_url):
         asked = session.ask()
         assert before["pending"] == []
         assert [one.id for one in session.pending()] == [asked.id]
-        assert len(session._state.driver.view.pending) == 1
+        assert len(session._state.known.driver.view.pending) == 1
 
 
 def test_two_sessions_see_what_the_other_wrote(store_url):

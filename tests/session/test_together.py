@@ -25,8 +25,8 @@ def session(store_url):
 def begun_and_ended(session):
     """Counts transactions."""
     seen = []
-    sa.event.listen(session._store._engine, "commit", lambda _: seen.append("commit"))
-    sa.event.listen(session._store._engine, "rollback", lambda _: seen.append("rollback"))
+    sa.event.listen(session._project.store._engine, "commit", lambda _: seen.append("commit"))
+    sa.event.listen(session._project.store._engine, "rollback", lambda _: seen.append("rollback"))
     return seen
 
 
@@ -71,7 +71,7 @@ def test_when_it_cannot_be_committed_nothing_has_happened(session, store_url):
     def fail(_):
         raise sa.exc.OperationalError("COMMIT", {}, Exception("database or disk is full"))
 
-    sa.event.listen(session._store._engine, "commit", fail)
+    sa.event.listen(session._project.store._engine, "commit", fail)
 
     def calls():
         with session.together():
@@ -82,7 +82,7 @@ def test_when_it_cannot_be_committed_nothing_has_happened(session, store_url):
     with pytest.raises(StorageError, match="disk is full") as caught:
         calls()
     assert caught.value.is_full
-    sa.event.remove(session._store._engine, "commit", fail)
+    sa.event.remove(session._project.store._engine, "commit", fail)
     assert everything(session) == before
     assert session.tell(waiting, "different").id == 2
     now = everything(session)
@@ -92,20 +92,20 @@ def test_when_it_cannot_be_committed_nothing_has_happened(session, store_url):
 
 def test_a_call_that_fails_half_way_takes_the_others_with_it(session, monkeypatch):
     before = deepcopy(everything(session))
-    drawn = session._state.driver.ask
+    drawn = session._state.known.driver.ask
 
     def once():
-        monkeypatch.setattr(session._state.driver, "ask", lambda: 1 / 0)
+        monkeypatch.setattr(session._state.known.driver, "ask", lambda: 1 / 0)
         return drawn()
 
     def calls():
         with session.together():
             session.import_answers([(0, 1, "same")])
-            monkeypatch.setattr(session._state.driver, "ask", once)
+            monkeypatch.setattr(session._state.known.driver, "ask", once)
             with pytest.raises(ZeroDivisionError):
                 session.ask(n=2)
 
-    with pytest.raises(StorageError, match="try again"):
+    with pytest.raises(StorageError, match="Try again"):
         calls()
     assert everything(session) == before
     assert session.ask(n=2)

@@ -13,7 +13,7 @@ def test_cannot_link_against_a_chain():
     constraints = Constraints([(4, 7), (7, 9)], [(0, 1), (4, 9)])
     (conflict,) = constraints.conflicts()
     assert conflict.rows == (4, 9)
-    assert conflict.source == "cannot_link[1]"
+    assert (conflict.kind, conflict.position, conflict.source) == ("cannot_link", 1, "cannot_link[1]")
     assert conflict.chain == (4, 7, 9)
     assert str(conflict) == (
         "cannot_link[1] separates rows 4 and 9; must_link joins them (4-7-9). Remove one, or use a soft method."
@@ -98,3 +98,12 @@ def test_chain_of_a_million_rows():
     constraints = Constraints(np.column_stack([rows[1:], rows[:-1]]), [(0, rows[-1])])
     (conflict,) = constraints.conflicts()
     assert conflict.chain == tuple(range(1_000_000))
+
+
+def test_a_long_chain_shows_its_ends_and_its_length():
+    rows = np.arange(100_000)
+    known = Constraints(must_link=np.column_stack([rows[:-1], rows[1:]]), cannot_link=[(0, 99_999)])
+    sentence = str(known.conflicts()[0])
+    assert "(0-1-2-3-…-99996-99997-99998-99999, a chain of 100,000 rows)" in sentence
+    assert repr(known.conflicts()) == f"[<Contradiction: {sentence}>]"
+    assert len(sentence) < 300

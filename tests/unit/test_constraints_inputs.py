@@ -229,7 +229,6 @@ def test_paths(tmp_path, form):
             r"'fixed' has shape \(2,\), the labels \(3,\)",
             id="fixed",
         ),
-        pytest.param(["red", "blue"], r"labels holds .*'red'.*: expected whole numbers", id="class-names"),
         pytest.param(([(0, 1)], [1, -1]), r"1 pairs but 2 answers\. Give one answer", id="answers-missing"),
         pytest.param(([(0, 1)], [2]), r"pair 0: cannot read the answer 2\. Write same, different", id="answer"),
         pytest.param(([(0, 1), (2, 2)], [1, -1]), r"pairs\[1\] names row 2 twice", id="self-pair"),
@@ -257,7 +256,7 @@ def test_paths(tmp_path, form):
         ),
         pytest.param(
             pd.DataFrame({**ANSWERS, "id_2": [1, -2, 3]}),
-            r"constraints row 1: id_2 -2 is no row position",
+            r"constraints row 1: id_2 -2 is not a row position",
             id="frame-negative",
         ),
         pytest.param(

@@ -215,6 +215,37 @@ def test_npz_sparse(tmp_path):
     assert_array_equal(X.toarray(), rows.toarray())
 
 
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+def test_npz_sparse_with_places_outside_the_matrix(tmp_path, form):
+    rows = sparse.random(6, 4, density=0.5, format=form, random_state=0)
+    getattr(rows, "indices" if form != "coo" else "col")[0] = 10_000_000
+    sparse.save_npz(tmp_path / "a.npz", rows)
+    with pytest.raises(FileError, match=r"Cannot read .*a\.npz: it is damaged, or no file of arrays"):
+        read_table(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.npz", "sparse.npz"])
+def test_damaged_arrays_are_read_as_before_or_refused_by_name(tmp_path, name):
+    path = tmp_path / name
+    if name == "a.npy":
+        np.save(path, np.arange(12.0).reshape(4, 3))
+    elif name == "a.npz":
+        np.savez_compressed(path, X=np.arange(12.0).reshape(4, 3), id=np.array(["a", "b", "c", "d"]))
+    else:
+        sparse.save_npz(path, sparse.eye(4, format="csr"))
+    data = path.read_bytes()
+    n_refused = 0
+    for place in range(0, len(data), 7):
+        for content in (data[:place], data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :]):
+            path.write_bytes(content)
+            try:
+                read_table(path)
+            except FileError as error:
+                assert name in str(error)  # noqa: PT017 either outcome is right
+                n_refused += 1
+    assert n_refused > len(data) // 7
+
+
 def test_npz_sparse_with_a_gap(tmp_path):
     rows = sparse.csr_matrix(np.array([[0.0, 1.0], [np.nan, 0.0]]))
     sparse.save_npz(tmp_path / "a.npz", rows)
@@ -362,7 +393,7 @@ def test_missing_number_is_an_empty_cell(tmp_path):
     assert (tmp_path / "a.csv").read_text() == "a,b\n1.0,1\n,2\n"
 
 
-@pytest.mark.parametrize("cell", ["=1+1", "+cmd", "-x", "@SUM(A1)", "\t=1", "\r=1"])
+@pytest.mark.parametrize("cell", ["=1+1", "+cmd", "-x", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "＋a", "－a", "＠a"])
 def test_text_that_a_spreadsheet_would_run_is_guarded(tmp_path, cell):
     write_table(tmp_path / "a.csv", {"id": [cell], "x": [-1.5]})
     table = read_table(tmp_path / "a.csv")

@@ -17,8 +17,11 @@ from pathlib import Path
 import pytest
 
 import clew
+import clew.active
+import clew.audit
 import clew.constraints
 import clew.datasets
+import clew.dissimilarity
 import clew.evaluation
 import clew.exceptions
 from clew._registry import by_method_name
@@ -160,14 +163,21 @@ def test_table_of_methods_agrees_with_the_registry():
     yes = {True: "yes", False: "no"}
     assert told == {
         name: (cls.__name__, can.labels, can.must_link, can.cannot_link, yes[can.sparse], yes[can.sample_weight])
-        for name, cls in by_method_name().items()
-        for can in [cls._capabilities]
+        for name, cls in by_method_name("clusterer").items()
+        for can in [cls().capabilities]
     }
+
+
+def test_table_of_capabilities_is_the_one_that_the_script_writes():
+    names = runpy.run_path(str(DOCS / "methods_table.py"))
+    page = (DOCS / "methods.md").read_text(encoding="utf-8")
+    shown = page.partition(names["BEGIN"])[2].partition(names["END"])[0]
+    assert shown == names["capabilities_table"](), "python docs/methods_table.py writes the table anew"
 
 
 def test_gallery_shows_every_method():
     page = (DOCS / "gallery.md").read_text(encoding="utf-8")
-    for name, cls in by_method_name().items():
+    for name, cls in by_method_name("clusterer").items():
         picture = f"images/gallery/{name}.png"
         assert f"![{cls.__name__} without and with constraints]({picture})" in page
         assert (DOCS / picture).read_bytes().startswith(b"\x89PNG")
@@ -194,7 +204,14 @@ def test_errors_page_names_every_class():
 
 def test_api_page_names_everything_public():
     page = (DOCS / "api.md").read_text(encoding="utf-8")
-    public = [*clew.__all__, *clew.evaluation.__all__, *clew.datasets.__all__]
+    public = [
+        *clew.__all__,
+        *clew.active.__all__,
+        *clew.audit.__all__,
+        *clew.evaluation.__all__,
+        *clew.datasets.__all__,
+        *clew.dissimilarity.__all__,
+    ]
     public += [name for name in vars(clew.Constraints) if not name.startswith("_")]
     attributes = clew.Constraints.__annotations__
     assert [name for name in public if f"`{name}`" not in page and name not in attributes] == []
@@ -210,6 +227,20 @@ def test_shell_page_lists_the_exit_codes():
     codes = {0, exits.NO, exits.BAD_INPUT, exits.WORK_LIMIT, exits.BUG, exits.INTERRUPTED, exits.BROKEN_PIPE}
     page = (DOCS / "shell.md").read_text(encoding="utf-8")
     assert {int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)} == codes
+
+
+def test_architecture_page_names_files_and_functions_that_exist():
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    folders = (ROOT / "src" / "clew", ROOT)
+    wrong = []
+    for step in re.split(r"\n(?=\d+\. |\n)", page):
+        named = re.findall(r"[\w/]+\.(?:py|js|toml)\b", step)
+        found = [next((folder / name for folder in folders if (folder / name).is_file()), None) for name in named]
+        wrong += [name for name, path in zip(named, found, strict=True) if path is None]
+        text = "\n".join(path.read_text(encoding="utf-8") for path in found if path is not None)
+        if text:
+            wrong += [name for name in re.findall(r"(\w+)\(\)`", step) if not re.search(rf"\b{name}\b", text)]
+    assert wrong == []
 
 
 def test_benchmarks_page_shows_every_benchmark():

@@ -6,6 +6,7 @@ import doctest
 import importlib
 import inspect
 import logging
+import pydoc
 from itertools import permutations
 
 import numpy as np
@@ -14,12 +15,13 @@ from scipy import sparse
 from sklearn.base import clone
 
 import clew.testing
-from clew import ConstrainedKMeans, Constraints, COPKMeans, PCKMeans, SeededKMeans
-from clew._registry import all_estimators, by_method_name, method_name
+from clew import ConstrainedKMeans, Constraints, COPKMeans, PCKMeans, SampledBalancedKMeans, SeededKMeans
+from clew._registry import all_estimators, by_method_name, find_method, method_name
 from clew.evaluation import same_partition
-from clew.exceptions import ContradictoryConstraintsError
+from clew.exceptions import ContradictoryConstraintsError, ParameterError
 from clew.partitional import _pck_means
 from clew.partitional._family import COMMON_PARAMETERS, KMeansFamily
+from tests.helpers import made
 from tests.reference.assign import priced_pairs
 
 LINE = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
@@ -30,15 +32,25 @@ spherical_class = pytest.mark.parametrize(
 )
 
 
-def test_shell_names_are_the_class_names_in_kebab_case():
+def test_shell_names_are_the_names_of_the_files():
     found = {name: cls.__name__ for name, cls in by_method_name().items()}
     assert {
         "pck-means": "PCKMeans",
-        "copk-means": "COPKMeans",
-        "seeded-k-means": "SeededKMeans",
+        "cop-kmeans": "COPKMeans",
+        "seeded-kmeans": "SeededKMeans",
     }.items() <= found.items()
     assert len(found) == len(all_estimators())
     assert all(method_name(cls) == name for name, cls in by_method_name().items())
+
+
+@pytest.mark.parametrize("written", ["copk-means", "COPKMeans", "cop_kmeans", "cop-kmeans"])
+def test_methods_are_found_however_they_are_written(written):
+    assert find_method(written) == "cop-kmeans"
+
+
+def test_a_method_that_does_not_exist_is_refused_with_the_nearest_name():
+    with pytest.raises(ParameterError, match=r'There is no method "cop-means". Did you mean cop-kmeans\? There are '):
+        find_method("cop-means")
 
 
 @every_class
@@ -60,11 +72,19 @@ def test_constructors_only_assign(cls):
 
 @every_class
 def test_the_docstring_names_every_parameter_and_learned_attribute(cls):
-    model = cls(2, random_state=0).fit(LINE)
+    model = made(cls, 2, random_state=0)
+    model.fit(LINE if model.capabilities.pairwise is None else LINE @ LINE.T)
     for name in model.get_params():
         assert f"\n    {name} :" in cls.__doc__, name
     for name in set(vars(model)) - set(model.get_params()) - {"n_features_in_"}:
         assert name in cls.__doc__, name
+
+
+@kmeans_class
+def test_help_shows_the_entries_that_k_means_relatives_share(cls):
+    shown = pydoc.render_doc(cls, renderer=pydoc.plaintext).partition("Method resolution order")[0]
+    assert "As in `KMeansFamily`" not in shown
+    assert "init : {" in shown and "Initial centres." in shown and "labels_ : ndarray" in shown
 
 
 @pytest.mark.parametrize("module", [*(cls.__module__ for cls in all_estimators()), "clew.testing"])
@@ -90,7 +110,10 @@ def test_a_fit_logs_one_line_and_each_round_one_more(cls, caplog, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-@kmeans_class
+# The starts of SampledBalancedKMeans are those of its sample.
+@pytest.mark.parametrize(
+    "cls", [cls for cls in all_estimators() if issubclass(cls, KMeansFamily) and cls is not SampledBalancedKMeans]
+)
 def test_several_starts_are_the_default_on_small_data_only(cls, caplog):
     def starts(X):
         caplog.clear()

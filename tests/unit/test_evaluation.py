@@ -13,6 +13,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 from sklearn import metrics
 
+import clew.evaluation
 from clew import Constraints
 from clew.evaluation import (
     PairwiseScores,
@@ -21,7 +22,7 @@ from clew.evaluation import (
     constraint_satisfaction,
     evaluate,
     matching_accuracy,
-    normalized_mutual_info,
+    normalized_mutual_info_score,
     pairwise_scores,
     rand_score,
     same_partition,
@@ -34,7 +35,7 @@ SCORES = [
     adjusted_rand_score,
     evaluate,
     matching_accuracy,
-    normalized_mutual_info,
+    normalized_mutual_info_score,
     pairwise_scores,
     rand_score,
     variation_of_information,
@@ -58,7 +59,7 @@ def test_scores_match_reference_on_every_two_partitions_of_five_rows():
         for labels_pred in every:
             expected = {
                 "ARI": reference.adjusted_rand_score(labels_true, labels_pred),
-                "NMI": reference.normalized_mutual_info(labels_true, labels_pred),
+                "NMI": reference.normalized_mutual_info_score(labels_true, labels_pred),
                 "pairwise F": reference.pairwise_scores(labels_true, labels_pred)[2],
                 "Rand": reference.rand_score(labels_true, labels_pred),
                 "VI": reference.variation_of_information(labels_true, labels_pred),
@@ -74,7 +75,7 @@ def test_evaluate_is_the_single_scores_in_the_order_of_tables():
     assert list(scores) == ["ARI", "NMI", "pairwise F", "Rand", "VI", "accuracy"]
     assert list(scores.values()) == [
         adjusted_rand_score(labels_true, labels_pred),
-        normalized_mutual_info(labels_true, labels_pred),
+        normalized_mutual_info_score(labels_true, labels_pred),
         pairwise_scores(labels_true, labels_pred, known).f,
         rand_score(labels_true, labels_pred),
         variation_of_information(labels_true, labels_pred),
@@ -154,8 +155,15 @@ def test_noise_is_alone_in_constraint_satisfaction(noise):
     assert kept.fraction == 9 / 14
 
 
-def test_minus_one_is_a_plain_label_for_the_scores_and_a_string_is_never_noise():
-    assert evaluate([0, 0, 1, 1], [-1, -1, 2, 2]) == evaluate([0, 0, 1, 1], [0, 0, 1, 1])
+def test_minus_one_is_noise_in_predicted_labels_and_a_class_in_true_ones():
+    assert evaluate([0, 0, 1, 1], [-1, -1, 2, 2]) == evaluate([0, 0, 1, 1], [0, 3, 2, 2])
+    assert evaluate([-1, -1, 1, 1], [0, 0, 1, 1]) == evaluate([0, 0, 1, 1], [0, 0, 1, 1])
+    assert not same_partition([-1, -1, 2], [0, 0, 1])
+    assert same_partition([-1, -1, 2], [-1, 4, 2])
+
+
+def test_a_string_is_never_noise():
+    assert evaluate([0, 0], ["-1", "-1"])["Rand"] == 1.0
     assert constraint_satisfaction(["-1", "-1"], Constraints([(0, 1)])).fraction == 1.0
 
 
@@ -169,7 +177,7 @@ def test_independent_labellings_share_no_information_and_rounding_cannot_go_belo
     for n_classes in range(2, 8):
         for n_clusters in range(2, 8):
             labels_true, labels_pred = np.divmod(np.arange(n_classes * n_clusters), n_clusters)
-            assert 0.0 <= normalized_mutual_info(labels_true, labels_pred) < ROUNDING
+            assert 0.0 <= normalized_mutual_info_score(labels_true, labels_pred) < ROUNDING
 
 
 def test_adjusted_rand_can_be_negative_and_stays_exact_beyond_64_bits():
@@ -314,3 +322,11 @@ def test_as_many_clusters_as_rows_stay_linear_in_memory():
     assert 0.9 < scores["accuracy"] < 1
     # Forty arrays of n numbers; a dense table of clusters would need 5,000 times as much.
     assert peak < 40 * 8 * n
+
+
+def test_the_old_name_of_a_score_still_works_with_a_notice():
+    with pytest.warns(DeprecationWarning, match="is called normalized_mutual_info_score now"):
+        old = clew.evaluation.normalized_mutual_info
+    assert old is normalized_mutual_info_score
+    with pytest.raises(AttributeError, match="no attribute 'nmi'"):
+        clew.evaluation.nmi  # noqa: B018

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_groups_and_classes_need_as_many_clusters(knowledge):
 def test_a_large_group_is_proved_with_one_row_more_than_clusters():
     found = Constraints(cannot_groups=np.zeros(1000, dtype=int)).check(20)
     assert len(found.rows) == 21
-    assert "and 9 more are pairwise cannot-linked and need 21 clusters" in found.message
+    assert "19 and 20 are pairwise cannot-linked and need 21 clusters" in found.message
 
 
 def test_contradiction_is_infeasible_for_any_number_of_clusters():
@@ -97,6 +97,66 @@ def test_odd_wheel_is_infeasible_without_a_clique():
         "Rows 0, 1, 2, 3, 4 and 5 cannot be split into n_clusters=3 clusters (every way was tried). Raise n_clusters."
     )
     assert bool(constraints.check(4))
+
+
+def mycielski(n_colors):
+    """The graph without triangles that needs `n_colors` colours (Mycielski 1955): number of vertices and edges."""
+    n, edges = 2, [(0, 1)]
+    for _ in range(n_colors - 2):
+        copies = [pair for a, b in edges for pair in ((a, n + b), (b, n + a))]
+        edges = [*edges, *copies, *((n + vertex, 2 * n) for vertex in range(n))]
+        n = 2 * n + 1
+    return n, edges
+
+
+def queens(side):
+    """The squares of a chess board, joined where a queen moves: number of vertices and edges."""
+    squares = list(enumerate(product(range(side), repeat=2)))
+    return side**2, [
+        (one, two)
+        for (one, (a, b)), (two, (c, d)) in combinations(squares, 2)
+        if a == c or b == d or abs(a - c) == abs(b - d)
+    ]
+
+
+# Graphs of the DIMACS colouring challenge with their chromatic numbers: myciel3 to myciel6, queen5_5 to queen8_8.
+FAMOUS = [
+    *(pytest.param(*mycielski(n), n, id=f"myciel{n - 1}") for n in (4, 5, 6, 7)),
+    *(pytest.param(*queens(side), n, id=f"queen{side}") for side, n in ((5, 5), (6, 7), (7, 7), (8, 9))),
+]
+
+
+@pytest.mark.parametrize(("n_rows", "edges", "chromatic"), FAMOUS)
+def test_famous_graphs_at_the_chromatic_number_and_one_below(n_rows, edges, chromatic, seed):
+    constraints = Constraints((), np.random.default_rng(seed).permutation(n_rows)[edges], n_samples=n_rows)
+    enough = constraints.check(chromatic)
+    assert enough.status == "feasible"
+    assert is_satisfied(enough.labels, constraints)
+    below = constraints.check(chromatic - 1)
+    assert below.status == "infeasible"
+    assert below.irreducible == ("Fewer of these rows" not in below.message)
+    assert str(below.rows[-1]) in below.message
+    assert below.irreducible or n_rows in (47, 64, 95)  # these take more than the work limit
+    for row in below.rows if below.irreducible else ():
+        assert constraints.restrict(below.rows[below.rows != row]).check(chromatic - 1)
+
+
+def test_a_proof_that_is_not_shrunk_to_the_end_says_so():
+    n_rows, edges = queens(6)
+    found = Constraints((), edges, n_samples=n_rows).check(6, work_limit=250_000)
+    assert (found.status, found.irreducible) == ("infeasible", False)
+    assert "Fewer of these rows may be enough: work_limit was reached." in found.message
+
+
+def test_the_innermost_contradiction_is_named():
+    found = Constraints([(0, 1), (1, 2), (2, 3)], [(0, 3), (1, 3)]).check(2)
+    assert found.rows.tolist() == [1, 2, 3]
+    assert found.message.startswith("cannot_link[1] separates rows 1 and 3; must_link joins them (1-2-3).")
+    grouped = Constraints([(0, 1), (1, 2), (2, 3)], [(0, 3)], cannot_groups=[-1, 5, -1, 5]).check(2)
+    assert grouped.rows.tolist() == [1, 2, 3]
+    classes = Constraints([(0, 1), (1, 2), (2, 3)], [(0, 3)], labels=[-1, 5, 6, -1]).check(2)
+    assert classes.rows.tolist() == [1, 2]
+    assert classes.message.startswith("labels separate rows 1 and 2; must_link and labels join them (1-2).")
 
 
 def test_unknown_at_the_work_limit():

@@ -9,9 +9,10 @@ from sklearn.metrics import adjusted_rand_score
 
 from clew import Constraints, GraphPropagation
 from clew.evaluation import same_partition
-from clew.exceptions import InfeasibleConstraintsError
-from clew.graph import _directions, _landscape
-from clew.graph._landscape import ground, guess_n_clusters, survey
+from clew.exceptions import DataTypeError, InfeasibleConstraintsError
+from clew.graph import _eigenvectors, _kernels
+from clew.graph._gaussian_process import LabelledRows, fit_weights
+from clew.graph._kernels import build_kernels, build_neighbor_graph, guess_n_clusters
 
 
 def test_one_row_of_each_moon_is_enough():
@@ -69,22 +70,22 @@ def test_more_that_differ_than_clusters_are_named():
 
 
 def test_large_data_are_surveyed_by_samples(monkeypatch, seed):
-    monkeypatch.setattr(_landscape, "_SAMPLE", 100)
-    monkeypatch.setattr(_directions, "_DENSE_ROWS", 50)
+    monkeypatch.setattr(_kernels, "_SAMPLE", 100)
+    monkeypatch.setattr(_eigenvectors, "_DENSE_ROWS", 50)
     rng = np.random.default_rng(seed)
     y = rng.integers(3, size=600)
     X = rng.normal(size=(600, 3)) + 8 * np.eye(3)[y]
-    landscape = survey(ground(X, 10, seed), 3, seed)
-    assert landscape.partitions.shape == (5, 600)
-    assert all(adjusted_rand_score(y, one) > 0.9 for one in landscape.partitions)
-    assert [y[row] for row in landscape.prototypes(0)] == [y[landscape.partitions[0] == one][0] for one in range(3)]
+    kernels = build_kernels(build_neighbor_graph(X, 10, seed), 3, seed)
+    assert kernels.partitions.shape == (5, 600)
+    assert all(adjusted_rand_score(y, one) > 0.9 for one in kernels.partitions)
+    assert [y[row] for row in kernels.prototypes(0)] == [y[kernels.partitions[0] == one][0] for one in range(3)]
 
 
 def test_the_number_of_clusters_is_guessed(seed):
     rng = np.random.default_rng(seed)
     y = np.resize(np.arange(5), 300)
-    assert guess_n_clusters(ground(rng.normal(size=(300, 5)) + 9 * np.eye(5)[y], 10, 0)) == 5
-    assert guess_n_clusters(ground([[1.0]], 10, 0)) == 1
+    assert guess_n_clusters(build_neighbor_graph(rng.normal(size=(300, 5)) + 9 * np.eye(5)[y], 10, 0)) == 5
+    assert guess_n_clusters(build_neighbor_graph([[1.0]], 10, 0)) == 1
 
 
 def test_pairs_by_chance_say_which_base_partition_to_trust():
@@ -99,8 +100,33 @@ def test_pairs_by_chance_say_which_base_partition_to_trust():
 
 
 def test_pairs_of_even_odds_change_no_trust(seed):
-    landscape = survey(ground(np.random.default_rng(seed).normal(size=(60, 2)), 5, seed), 3, seed)
+    kernels = build_kernels(build_neighbor_graph(np.random.default_rng(seed).normal(size=(60, 2)), 5, seed), 3, seed)
     pairs, together = np.array([[0, 1], [2, 3], [4, 5]]), np.array([True, False, True])
-    np.testing.assert_allclose(landscape.judged(pairs, together, np.full(3, 0.5)).prior, landscape.prior)
-    judged = landscape.judged(pairs, together, np.ones(3))
-    assert judged.prior[3:].sum() == pytest.approx(landscape.prior[3:].sum())
+    np.testing.assert_allclose(kernels.with_pair_evidence(pairs, together, np.full(3, 0.5)).prior, kernels.prior)
+    judged = kernels.with_pair_evidence(pairs, together, np.ones(3))
+    assert judged.prior[3:].sum() == pytest.approx(kernels.prior[3:].sum())
+
+
+def test_much_evidence_leaves_every_base_partition_a_weight():
+    kernels = build_kernels(build_neighbor_graph(np.random.default_rng(0).normal(size=(60, 2)), 5, 0), 3, 0)
+    pairs = np.random.default_rng(1).integers(60, size=(20_000, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    together = kernels.partitions[1][pairs[:, 0]] == kernels.partitions[1][pairs[:, 1]]
+    judged = kernels.with_pair_evidence(pairs, together, np.ones(len(pairs)))
+    assert (judged.prior > 0).all()
+    assert judged.prior[3:].argmax() == 1
+    labelled = LabelledRows(np.arange(12), kernels.partitions[1][:12], np.ones(12))
+    assert np.isfinite(fit_weights(judged, labelled).values).all()
+
+
+def test_weights_of_rows_are_refused_with_the_methods_that_take_them():
+    X = np.arange(8.0)[:, None]
+    with pytest.raises(DataTypeError, match=r"^GraphPropagation cannot weigh rows\. Leave out .*, or use CVQE,"):
+        GraphPropagation(2).fit(X, sample_weight=np.ones(8))
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'constrains'"):
+        GraphPropagation(2).fit(X, constrains={"must_link": [(0, 1)]})
+    GraphPropagation(2, random_state=0).fit(X, sample_weight=None)
+
+
+def test_equal_rows_that_look_like_distances_are_clustered_without_a_warning():
+    assert len(GraphPropagation(2, n_neighbors=2, random_state=0).fit(np.ones((3, 3))).labels_) == 3

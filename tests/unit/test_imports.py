@@ -6,8 +6,11 @@ import ast
 import importlib
 import importlib.machinery
 import json
+import os
+import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ import pytest
 import clew
 import clew.kernels
 from clew import _registry
+from clew._families import FAMILIES
 
 PACKAGE = Path(clew.__file__).parent
 PACKAGES = sorted(path.parent.name for path in PACKAGE.glob("[a-z]*/__init__.py"))
@@ -75,7 +79,7 @@ print(json.dumps(state() == before))
 
 
 def test_public_names_are_listed_once_and_resolve():
-    assert len(clew.__all__) == len(set(clew.__all__))  # the linter keeps them in its order
+    assert clew.__all__ == sorted(set(clew.__all__))
     for name in clew.__all__:
         assert getattr(clew, name) is not None
     assert dir(clew) == sorted(clew.__all__)
@@ -83,7 +87,7 @@ def test_public_names_are_listed_once_and_resolve():
 
 def test_public_names_are_the_estimators_and_the_documented_rest():
     estimators = {cls.__name__ for cls in _registry.all_estimators()}
-    assert set(clew.__all__) == estimators | {"Constraints", "Session", "__version__", "load"}
+    assert set(clew.__all__) == estimators | {"Constraints", "Session", "__version__", "cluster_edges", "load"}
     for cls in _registry.all_estimators():
         assert getattr(clew, cls.__name__) is cls
 
@@ -95,8 +99,11 @@ def test_unknown_names_are_attribute_errors():
 
 def test_type_checkers_see_the_public_names():
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
-    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert set(clew.__all__) <= imported
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    named = {alias.name for node in imports for alias in node.names}
+    whole = {node.module for node in imports if node.names[0].name == "*"}
+    assert whole == {f"clew.{family}" for family in FAMILIES}
+    assert {"Constraints", "Session", "__version__", "cluster_edges", "load"} <= named
     assert (PACKAGE / "py.typed").exists()
 
 
@@ -124,11 +131,36 @@ def test_every_algorithm_file_reaches_the_registry():
     assert len(found) >= 4
 
 
-def test_shell_names_are_the_class_names_in_kebab_case():
-    names = _registry.by_method_name()
-    assert {"constrained-k-means", "copk-means", "pck-means", "seeded-k-means"} <= set(names)
-    assert names["pck-means"] is clew.PCKMeans
-    assert len(names) == len(_registry.all_estimators())
+def test_families_are_the_layers_of_the_import_contract_that_hold_estimators():
+    assert {module.split(".")[1] for module, _ in algorithm_files()} == set(FAMILIES)
+    layers = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    assert set(FAMILIES) <= {name for layer in layers[0]["layers"] for name in layer.replace("|", " ").split()}
+
+
+def test_a_new_method_is_named_in_one_place(tmp_path):
+    """A copy of the package gets one more file and one more name in its family's `__all__`; everything finds it."""
+    copy = tmp_path / "clew"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    source = (PACKAGE / "partitional" / "_pck_means.py").read_text()
+    (copy / "partitional" / "_toy_means.py").write_text(source.replace("class PCKMeans(", "class ToyMeans("))
+    family = copy / "partitional" / "__init__.py"
+    with family.open("a") as file:
+        file.write('\nfrom clew.partitional._toy_means import ToyMeans\n__all__ += ["ToyMeans"]\n')
+    code = """
+import json, sys
+import clew
+from clew import ToyMeans, _registry
+labels = ToyMeans(2, random_state=0).fit([[0.0], [1.0], [9.0]]).labels_
+print(json.dumps([clew.__file__, _registry.find_method("ToyMeans"), "ToyMeans" in clew.__all__, len(set(labels))]))
+from clew.cli import main
+sys.argv = ["clew", "methods"]
+main()
+"""
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    found, _, listed = run.stdout.partition("\n")
+    assert json.loads(found) == [str(copy / "__init__.py"), "toy-means", True, 2], run.stderr
+    assert "toy-means" in listed
 
 
 KERNELS = sorted(path.stem for path in Path(clew.kernels.__file__).parent.glob("[a-z]*.py"))

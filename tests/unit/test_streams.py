@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 import clew
 from clew import Constraints, PCKMeans
 from clew.evaluation import adjusted_rand_score
-from clew.exceptions import ConstraintError, DataError
+from clew.exceptions import ConstraintError, DataError, UnusedKnowledgeWarning
 
 CENTERS = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])
 
@@ -28,6 +31,26 @@ def test_the_first_batch_is_a_fit(seed):
     one, other = PCKMeans(3, random_state=0).partial_fit(X), PCKMeans(3, random_state=0).fit(X)
     for name, value in learned(other).items():
         np.testing.assert_array_equal(learned(one)[name], value)
+
+
+def test_history_and_warnings_of_a_later_batch_are_those_of_a_fit(seed):
+    rng = np.random.default_rng(seed)
+    model = PCKMeans(3, random_state=0).partial_fit(batch(rng)[0])
+    before, weight = model.cluster_centers_, model.cluster_weights_
+    X = batch(rng)[0] + 1
+    model.partial_fit(X)
+    moved = float((((model.cluster_centers_ - before) ** 2).sum(axis=1) * weight).sum())
+    own = float(((X - model.cluster_centers_[model.labels_]) ** 2).sum())
+    assert model.objective_ == model.objective_history_[-1] == model.inertia_ == pytest.approx(own + moved)
+    assert (np.diff(model.objective_history_) <= 1e-9).all()
+    for max_iter, rows, category in (
+        (1, 3 * batch(rng)[0], ConvergenceWarning),
+        (300, CENTERS, UnusedKnowledgeWarning),
+    ):
+        known = Constraints(triplets=[(0, 1, 2)], n_samples=len(rows)) if max_iter == 300 else None
+        with pytest.warns(category) as said:
+            model.set_params(max_iter=max_iter).partial_fit(rows, constraints=known)
+        assert [Path(warning.filename) for warning in said] == [Path(__file__)]
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
@@ -116,7 +139,7 @@ def test_a_failed_batch_leaves_everything_as_it_was():
     X, _ = batch(np.random.default_rng(0))
     model = PCKMeans(3, random_state=0).fit(X)
     before = {name: np.copy(value) for name, value in learned(model).items()}
-    with pytest.raises(ConstraintError, match=r"labels\[1\] is 7, but the clusters so far are 0, 1, 2"):
+    with pytest.raises(ConstraintError, match=r"labels\[1\] is 7, but the clusters so far are 0, 1 and 2"):
         model.partial_fit(X[:3], constraints=[-1, 7, -1])
     with pytest.raises(DataError, match="3 features"):
         model.partial_fit(np.ones((4, 3)))

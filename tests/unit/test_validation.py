@@ -9,15 +9,18 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+import clew
 from clew import _validation as validation
-from clew.exceptions import DataError, DataTypeError, ParameterError
+from clew.datasets import encode
+from clew.exceptions import ClewError, DataError, DataTypeError, ParameterError
 
 ALLOWED = {
     "integer": (validation.integer(1), [1, 5, np.int32(7)], [0, -1, 1.0, True, "1", None, np.nan]),
-    "number": (validation.number(0), [0, 0.5, 3, np.float32(2)], [-0.1, np.nan, np.inf, True, "1", None, 1j]),
+    "number": (validation.number(0), [0, 0.5, 3, np.float32(2)], [-0.1, np.nan, np.inf, True, "1", None, 1j, 10**400]),
     "range": (validation.number(0, 1), [0, 1, 0.5], [1.01, -0.01, np.nan, False]),
     "words": (validation.words("a", "b"), ["a", "b"], ["A", "", None, 1, ["a"]]),
     "array": (validation.array_like(), [[1], np.zeros(2), pd.DataFrame({"x": [1]})], ["text", 3, None]),
@@ -239,3 +242,52 @@ def test_weights_become_floats_and_a_copy():
 def test_bad_weights(weight, message):
     with pytest.raises(DataError, match=f"^{message}"):
         validation.check_weights(weight, 3)
+
+
+# -- frames and masks --------------------------------------------------------------------------------------------------
+
+TWICE = {
+    "pandas": lambda: pd.DataFrame([[0.0, 1], [2, 3], [9, 9]], columns=["a", "a"]),
+    "pandas, as text": lambda: pd.DataFrame([[0.0, 1], [2, 3], [9, 9]], columns=[0, "0"]),
+    "Arrow": lambda: pa.table([pa.array([1.0, 2, 3]), pa.array([3.0, 4, 5])], names=["a", "a"]),
+}
+TAKERS = {
+    "fit": lambda data: clew.PCKMeans(2, random_state=0).fit(data),
+    "encode": encode,
+    "constraints": clew.Constraints.of,
+}
+
+
+@pytest.mark.parametrize("take", TAKERS.values(), ids=TAKERS.keys())
+@pytest.mark.parametrize("make", TWICE.values(), ids=TWICE.keys())
+def test_two_columns_of_one_name_are_refused(make, take):
+    with pytest.raises(ClewError, match=r'The frame has two columns called "[a0]"\. Rename one of them\.'):
+        take(make())
+
+
+def test_lazy_frames_are_collected():
+    lazy = pl.LazyFrame({"a": [0.0, 1, 9], "b": [0.0, 1, 9]})
+    assert_array_equal(clew.PCKMeans(2, random_state=0).fit(lazy).labels_, TAKERS["fit"](lazy.collect()).labels_)
+    assert_array_equal(encode(lazy).X, encode(lazy.collect()).X)
+    pairs = pl.LazyFrame({"id_1": [0], "id_2": [1], "answer": ["same"]})
+    assert clew.Constraints.of(pairs) == clew.Constraints(must_link=[(0, 1)])
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32, int])
+def test_a_masked_entry_is_a_missing_value(dtype):
+    values = np.array([[1, 2], [3, 4], [5, 9]], dtype=dtype)
+    masked = np.ma.array(values, mask=[[0, 0], [0, 1], [0, 0]])
+    with pytest.raises(DataError, match="X contains NaN at row 1, column 1"):
+        TAKERS["fit"](masked)
+    with pytest.raises(DataError, match="has no value in row 1"):
+        encode(masked)
+    assert_array_equal(TAKERS["fit"](np.ma.array(values)).labels_, TAKERS["fit"](values).labels_)
+    columns = encode({"a": np.ma.array([1, 2, 7], mask=[0, 1, 0]), "b": [1, 2, 3]}, scale="none")
+    assert columns.X[1, 0] == 4
+
+
+def test_the_result_of_encode_is_no_matrix():
+    encoded = encode([{"size": 1.0}, {"size": 2.0}, {"size": 9.0}])
+    with pytest.raises(DataTypeError, match="X is an object of type Encoded, not rows"):
+        clew.PCKMeans(2).fit(encoded)
+    assert len(clew.PCKMeans(2, random_state=0).fit(encoded.X).labels_) == 3

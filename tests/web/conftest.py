@@ -10,6 +10,13 @@ TOKEN = "a-token-for-tests"
 CORNERS = {"abcd": (0, 0), "efgh": (10, 0), "ijkl": (0, 10)}
 
 
+@pytest.fixture(autouse=True)
+def state_home(tmp_path, monkeypatch):
+    """Tokens of tests are not kept among the user's."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "clew"
+
+
 @pytest.fixture
 def table(tmp_path):
     """Three tight groups of four rows, named a to l; some cells are not harmless."""

@@ -3,8 +3,6 @@
 import threading
 from contextlib import contextmanager
 
-import uvicorn
-
 from clew.web._serve import _listening, _Server
 
 
@@ -13,7 +11,7 @@ def running(app):
     """Run an application on a free port of this machine; gives its address."""
     ready = threading.Event()
     listening = _listening("127.0.0.1", 0)
-    server = _Server(uvicorn.Config(app, log_level="critical", lifespan="on"), app.state.worker, ready.set)
+    server = _Server(app, ready.set)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:

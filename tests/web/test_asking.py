@@ -3,7 +3,7 @@
 import pytest
 
 from clew import Session
-from clew.exceptions import StorageError
+from clew.exceptions import StorageError, UnknownOutcomeError
 from tests.web.conftest import truth
 
 
@@ -66,6 +66,18 @@ def test_a_contradiction_is_recorded_and_told(client, session):
     assert client.post(path, json={"how": "shout"}).status_code == 422
     assert client.post("/api/conflicts/999/resolve", json={"how": "unsure"}).status_code == 404
     left = client.post(path, json={"how": "change", "answer_id": conflict["id"], "answer": "same"})
+    assert left.status_code == 200 and left.json() == []
+
+
+def test_a_contradiction_ends_when_its_correction_is_taken_back(client, session):
+    made = session.never(rows=["a", "b"])
+    session.import_answers([("a", "b", "same")], annotator="bob")
+    (conflict,) = client.get("/api/conflicts").json()
+    assert conflict["corrections"] == [made.id]
+    path = f"/api/conflicts/{conflict['id']}/resolve"
+    refused = client.post(path, json={"how": "withdraw", "correction": 999})
+    assert refused.status_code == 400 and "Correction 999 is not part of conflict" in refused.json()["error"]
+    left = client.post(path, json={"how": "withdraw", "correction": made.id})
     assert left.status_code == 200 and left.json() == []
 
 
@@ -183,14 +195,18 @@ def test_a_form_is_told_to_be_json(client):
 
 def test_a_database_that_cannot_be_written(client, session, monkeypatch):
     question = ask(client)
-    for is_full, status in ((True, 507), (False, 503)):
+    for error, status in (
+        (StorageError("Nothing was recorded.", is_full=True), 507),
+        (StorageError("Nothing was recorded."), 503),
+        (UnknownOutcomeError("It is unknown whether this was recorded."), 504),
+    ):
 
-        def fail(*_, is_full=is_full, **__):
-            raise StorageError("Nothing was recorded.", is_full)
+        def fail(*_, error=error, **__):
+            raise error
 
         monkeypatch.setattr(type(session), "tell", fail)
         refused = tell(client, question, "same")
-        assert (refused.status_code, refused.json()) == (status, {"error": "Nothing was recorded."})
+        assert (refused.status_code, refused.json()) == (status, {"error": str(error)})
     monkeypatch.undo()
     assert client.get("/api/answers").json() == []
     assert tell(client, question, "same").status_code == 201
@@ -237,3 +253,28 @@ def test_a_quick_list_is_shown_until_all_evidence_is_weighed(client, answered):
     assert number not in [one["answer_id"] for one in again["items"]]
     assert not again["working"]
     assert client.post("/api/answers/9999/confirm", json={}).status_code == 404
+
+
+def test_an_answer_is_refused_if_its_question_is_about_other_rows(client):
+    question = client.post("/api/questions/next", json={}).json()
+    body = {"question": question["id"], "answer": "unsure", "about": [question["left"], "l" * 9]}
+    refusal = client.post("/api/answers", json=body)
+    assert refusal.status_code == 404 and "lllllllll" in refusal.json()["error"]
+    body["about"] = [question["left"], question["right"]]
+    assert client.post("/api/answers", json=body).status_code == 201
+
+
+def test_a_page_of_another_project_is_refused_everything(client):
+    project = client.get("/api/progress").json()["project"]
+    for name, status in ((project, 200), ("another", 412)):
+        assert client.get("/api/progress", headers={"X-Clew-Project": name}).status_code == status
+        assert client.post("/api/undo", headers={"X-Clew-Project": name}).status_code == status
+
+
+def test_a_name_belongs_to_the_first_browser_that_comes_with_it(client):
+    def is_taken(name, browser):
+        return client.post("/api/visits", json={"annotator": name, "browser": browser}).json()["is_taken"]
+
+    assert [is_taken("me", "one"), is_taken("me", "one"), is_taken("me", "two")] == [False, False, True]
+    client.post("/api/questions/next", json={"annotator": "ann"})
+    assert is_taken("ann", "one")  # who has questions is at work somewhere

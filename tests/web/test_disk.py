@@ -127,7 +127,7 @@ def test_a_project_on_a_disk_that_cannot_be_written(table, small_disk):
 def test_a_database_that_may_not_grow(table, tmp_path):
     """SQLite's own limit, for where no disk can be mounted."""
     with Session.create(tmp_path / "kept.clew", table, id_column="name", n_clusters=3) as session:
-        engine = session._store._engine
+        engine = session._project.store._engine
         with engine.connect() as connection:
             pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
         engine.dispose()  # connections made from now on have the limit

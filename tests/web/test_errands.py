@@ -1,8 +1,10 @@
 """Long work in a process of its own: kept by what it is about, given up when the server stops."""
 
+import os
 import sys
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -30,7 +32,9 @@ class Sleep:
 
 
 @pytest.fixture
-def errands():
+def errands(monkeypatch):
+    paths = [Path(__file__).resolve().parents[2], os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, paths)))  # the process needs the plans of this file
     errands = Errands()
     yield errands
     errands.close()
@@ -61,3 +65,11 @@ def test_closing_does_not_wait(errands):
     errands.close()
     assert not any(one.name == "clew-errands" for one in threading.enumerate())
     assert not errands.look("sleep", 2, lambda: Sleep(3600)).working
+
+
+def test_modules_in_the_folder_of_the_data_are_not_loaded(errands, tmp_path, monkeypatch):
+    (tmp_path / "numpy.py").write_text("raise SystemExit('this is not numpy')")
+    monkeypatch.chdir(tmp_path)
+    errands.look("double", 1, lambda: Double(21))
+    errands.settle()
+    assert errands.look("double", 1, lambda: None).value == 42

@@ -1,11 +1,12 @@
 """Whoever listens hears of answers and of clusters."""
 
 import json
+import time
 
 import httpx2
 import pytest
 
-from clew.web import create_app
+from clew.web import _routes_asking, create_app
 from tests.web.conftest import TOKEN
 from tests.web.servers import running
 
@@ -54,3 +55,19 @@ def test_a_stream_does_not_keep_the_server_from_stopping(session):
         assert next(lines).startswith("id: ")
     assert "event: progress" in list(lines)  # and then it ended
     stream.__exit__(None, None, None)
+
+
+def test_streams_have_a_limit_and_make_room_when_they_end(address, monkeypatch):
+    monkeypatch.setattr(_routes_asking, "MOST_STREAMS", 1)
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with httpx2.stream("GET", f"{address}/api/events", headers=headers, timeout=60) as stream:
+        lines = stream.iter_lines()
+        assert next(lines).startswith("id: ")
+        refused = httpx2.get(f"{address}/api/events", headers=headers, timeout=60)
+        assert refused.status_code == 429 and "event streams" in refused.json()["error"]
+    for _ in range(100):
+        with httpx2.stream("GET", f"{address}/api/events", headers=headers, timeout=60) as again:
+            if again.status_code == 200:
+                return
+        time.sleep(0.1)
+    raise AssertionError("the stream that ended still counts")

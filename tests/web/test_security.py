@@ -1,8 +1,11 @@
 """Nobody gets in without the token, from another site, by another name, or with too much to say."""
 
 import json
+import re
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from clew.exceptions import ParameterError
@@ -54,6 +57,44 @@ def test_servers_with_other_tokens_do_not_share_cookies(session, stranger):
     mine = stranger.get(f"/?token={TOKEN}").headers["set-cookie"]
     assert mine.partition("=")[0] != other.get("/?token=another-token").headers["set-cookie"].partition("=")[0]
     assert other.get("/api/progress", headers={"Cookie": mine.partition(";")[0]}).status_code == 401
+
+
+@given(
+    others=st.lists(st.binary(max_size=30).map(lambda one: one.replace(b"\r", b"").replace(b"\n", b"")), max_size=5),
+    place=st.integers(0, 5),
+)
+@settings(max_examples=50, deadline=None)
+@example(others=[b'theirs={"a": [1, 2]}', b"no equals sign", b'"', b"=", b"a=b=c"], place=5)
+@example(others=[b"caf\xe9=\xff", b"clew-=", b"\x00"], place=1)
+def test_cookies_of_other_programs_lock_nobody_out(others, place):
+    guard = _security.Guard(None, TOKEN)
+    own = guard._cookie + b"=" + guard._ticket
+    cookies = [*others[:place], own, *others[place:]]
+    assert guard._is_known({"headers": [(b"cookie", b"; ".join(cookies))]})
+    assert guard._is_known({"headers": [(b"cookie", one) for one in cookies]})
+    assert not guard._is_known({"headers": [(b"cookie", b"; ".join([*others, own[:-1]]))]})
+
+
+def test_a_cookie_of_the_same_name_that_somebody_else_set_locks_nobody_out(stranger):
+    own = stranger.get(f"/?token={TOKEN}").headers["set-cookie"].partition(";")[0]
+    wrong = own.partition("=")[0] + "=wrong"
+    stranger.cookies.clear()
+    assert stranger.get("/api/progress", headers={"Cookie": wrong}).status_code == 401
+    for both in (f"{wrong}; {own}", f"{own}; {wrong}"):
+        assert stranger.get("/api/progress", headers={"Cookie": both}).status_code == 200
+
+
+def test_a_browser_stays_signed_in_to_two_servers_of_one_machine(session):
+    addresses = {"http://127.0.0.1:8765": "the-first-token", "http://127.0.0.1:9999": "the-second-token"}
+    browser = {}
+    for address, token in addresses.items():
+        client = TestClient(create_app(session, token=token), base_url=address, follow_redirects=False)
+        name, _, value = client.get(f"/?token={token}").headers["set-cookie"].partition(";")[0].partition("=")
+        browser[name] = value  # browsers keep cookies by host and name, whatever the port
+    cookies = "; ".join(f"{name}={value}" for name, value in browser.items())
+    for address, token in addresses.items():
+        client = TestClient(create_app(session, token=token), base_url=address)
+        assert client.get("/api/progress", headers={"Cookie": cookies}).status_code == 200
 
 
 def test_the_cookie_is_for_encrypted_connections_only_behind_a_proxy_that_encrypts(session):
@@ -116,7 +157,9 @@ def test_large_bodies_are_refused_whether_or_not_they_say_so(client):
     for content in (large, iter([large[:1000], large[1000:]])):
         response = client.post("/api/questions/next", content=content, headers=kind)
         assert response.status_code == 413 and "1 MB" in response.json()["error"]
-    assert client.post("/api/undo", headers={"Content-Length": "many"}).status_code == 413
+    for length in ("many", "9" * 5000, "-1"):
+        assert client.post("/api/undo", headers={"Content-Length": length}).status_code == 413
+    assert client.post("/api/undo", headers={"Content-Length": "0" * 5000}).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/", "/api/progress", "/api/nothing", "/api/export/labels"])
@@ -149,3 +192,31 @@ def test_other_machines_need_a_word_and_a_long_token(session):
 def test_random_tokens_are_long_and_differ():
     tokens = {_security.new_token() for _ in range(10)}
     assert len(tokens) == 10 and all(len(token) >= 40 for token in tokens)
+
+
+def routes(app):
+    """Paths of the routes, with what is in braces filled in, and the methods of each."""
+    for path, methods in app.openapi()["paths"].items():
+        yield re.sub(r"\{\w+\}", "1", path), sorted(method.upper() for method in methods)
+
+
+def test_a_route_says_which_methods_it_has(client):
+    for path, methods in routes(client.app):
+        for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"} - set(methods):
+            response = client.request(method, path)
+            others = {"PATCH"} if path == "/api/answers/import" else set()  # read as /api/answers/{answer_id}
+            if method in others:
+                continue
+            assert response.status_code == 405, (method, path)
+            assert set(response.headers["allow"].split(", ")) - others == set(methods)
+            assert method == "HEAD" or all(one in response.json()["error"] for one in methods)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_what_is_not_there_is_not_found_whatever_the_method(client, method):
+    assert client.request(method, "/api/nothing").status_code == 404
+
+
+def test_the_page_is_read_only(client):
+    response = client.post("/index.html")
+    assert (response.status_code, response.headers["allow"]) == (405, "GET, HEAD")

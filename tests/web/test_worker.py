@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from functools import partial
 
 import pytest
@@ -30,7 +31,7 @@ def held_up(worker):
 def test_calls_that_wait_share_a_transaction(worker, session):
     questions = session.ask("ann", n=5)
     commits = []
-    sa.event.listen(session._store._engine, "commit", lambda _: commits.append(session.version))
+    sa.event.listen(session._project.store._engine, "commit", lambda _: commits.append(session.version))
     first, go_on = held_up(worker)
     told = [worker.writer.submit(partial(session.tell, one, truth(one.left, one.right))) for one in questions]
     refused = worker.writer.submit(partial(session.tell, 99, "same"))
@@ -52,12 +53,12 @@ def test_nobody_is_told_of_what_was_not_recorded(worker, session):
     def fail(_):
         raise sa.exc.OperationalError("COMMIT", {}, Exception("database or disk is full"))
 
-    sa.event.listen(session._store._engine, "commit", fail)
+    sa.event.listen(session._project.store._engine, "commit", fail)
     go_on.set()
     for one in told:
         with pytest.raises(StorageError, match="disk is full"):
             one.result(60)
-    sa.event.remove(session._store._engine, "commit", fail)
+    sa.event.remove(session._project.store._engine, "commit", fail)
     assert session.answers() == [] and not worker.ahead._ready
     (again,) = worker.ahead.take("cyd", 1, None)
     assert again.annotator == "cyd" and session.worth_asking(again)
@@ -163,3 +164,53 @@ def test_whoever_stays_away_longest_is_forgotten(worker, monkeypatch):
     for person in ("ann", "bob", "cyd"):
         worker.ahead.fill(person)
     assert list(worker.ahead._ready) == ["bob", "cyd"]
+
+
+def test_a_pool_drops_calls_that_have_not_begun_and_gives_up_one_that_does_not_end(session):
+    worker = Worker(session)
+    begun, go_on = threading.Event(), threading.Event()
+
+    async def crowd():
+        calls = [lambda: begun.set() or go_on.wait(60), lambda: "never made"]
+        waiting = [asyncio.create_task(worker.take_in(call)) for call in calls]
+        await asyncio.to_thread(begun.wait, 60)
+        start = time.monotonic()
+        await asyncio.to_thread(worker.close, 0.2)
+        took = time.monotonic() - start
+        with pytest.raises(asyncio.CancelledError):
+            await waiting[1]
+        go_on.set()
+        return took, await waiting[0]
+
+    took, value = asyncio.run(crowd())
+    assert took < 10 and value is True
+    with pytest.raises(RuntimeError, match="have ended"):
+        asyncio.run(worker.quick(lambda: None))
+
+
+def test_a_call_that_fails_tells_whoever_waits_and_the_thread_goes_on(worker):
+    def fail():
+        raise KeyError("nothing")
+
+    async def calls():
+        with pytest.raises(KeyError):
+            await worker.take_in(fail)
+        return await worker.take_in(lambda: 1)
+
+    assert asyncio.run(calls()) == 1
+
+
+def test_a_fault_in_one_call_leaves_the_others_recorded(worker, session):
+    questions = session.ask("ann", n=3)
+    _, go_on = held_up(worker)
+
+    def fail():
+        raise ZeroDivisionError
+
+    submit = worker.writer.submit
+    told = [submit(partial(session.tell, questions[0], "unsure")), submit(fail)]
+    told.append(submit(partial(session.tell, questions[1], "unsure")))
+    go_on.set()
+    assert [told[place].result(60).id for place in (0, 2)] == [one.id for one in session.answers()]
+    with pytest.raises(ZeroDivisionError):
+        told[1].result(60)

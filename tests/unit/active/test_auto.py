@@ -12,11 +12,11 @@ from sklearn.metrics import adjusted_rand_score
 
 from clew import Constraints
 from clew.active import DIFFERENT, SAME, UNSURE, Auto, Oracle, Pair, Questions
-from clew.active._auto import region_doubt
-from clew.active._doubt import _n_heard, doubted, error_rate, placed, seats
+from clew.active._answer_errors import _n_used, error_rate, place_rows, placed_rows, with_suspects_priced
+from clew.active._auto import region_uncertainty
 from clew.active._questions import run
 from clew.exceptions import ParameterError
-from clew.graph._landscape import ground, survey
+from clew.graph._kernels import build_kernels, build_neighbor_graph
 
 
 def blobs(seed, n=40, k=3):
@@ -167,9 +167,9 @@ def test_sparse_rows_are_like_dense_ones(seed):
 
 def test_doubt_is_highest_between_the_groups():
     X = np.linspace(0, 10, 41)[:, None]
-    landscape = survey(ground(X, 4, 0), 2, 0)
+    kernels = build_kernels(build_neighbor_graph(X, 4, 0), 2, 0)
     right = np.clip(X[:, 0] / 10, 0.01, 0.99)
-    assert abs(region_doubt(landscape, np.column_stack([1 - right, right])).argmax() - 20) <= 1
+    assert abs(region_uncertainty(kernels, np.column_stack([1 - right, right])).argmax() - 20) <= 1
 
 
 # -- wrong answers ---------------------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def test_without_contradictions_nobody_is_doubted(seed):
     view = questions.view
     assert error_rate(view) == 0
     known = questions.constraints
-    assert doubted(known, seats(view, Auto()._landscape(view))) is known
+    assert with_suspects_priced(known, place_rows(view, Auto().kernel_sum(view))) is known
 
 
 @pytest.mark.parametrize("number", [0, 6])  # sessions in which wrong answers come early
@@ -200,7 +200,7 @@ def test_wrong_answers_are_found_and_do_not_spread(number):
     }
     assert len(wrong) >= 5
     assert 0 < error_rate(questions.view) <= 0.25
-    placed = seats(questions.view, Auto()._landscape(questions.view))
+    placed = place_rows(questions.view, Auto().kernel_sum(questions.view))
     assert len(wrong.intersection(placed.suspects)) >= 5
     assert set(placed.suspects) <= wrong  # on clean blobs, no right answer is disbelieved
     assert adjusted_rand_score(y, questions.labels()) > 0.95
@@ -242,15 +242,15 @@ def test_people_at_once_are_asked_about_different_rows_and_answers_in_any_order_
 
 
 def test_many_rows_known_beforehand_are_thinned_but_every_group_has_a_row_that_stands_for_it(monkeypatch):
-    from clew.active import _doubt
+    from clew.active import _answer_errors
 
-    monkeypatch.setattr(_doubt, "_MOST_SEATED", 5)
+    monkeypatch.setattr(_answer_errors, "_MOST_PLACED", 5)
     X, y = blobs(0, n=90)
     known = Constraints(labels=np.where(np.arange(90) < 60, y, -1))
     questions = Questions(X, n_clusters=3, constraints=known, random_state=0)
     run(questions, Oracle(y), 5)
     assert adjusted_rand_score(y, questions.labels()) == 1.0
-    placed = seats(questions.view, Auto()._landscape(questions.view)).sources
+    placed = place_rows(questions.view, Auto().kernel_sum(questions.view)).labelled
     assert len(placed.rows) <= 5 + 3
     assert {one.member for one in questions.view.neighbourhoods} <= set(placed.rows.tolist())
 
@@ -263,12 +263,12 @@ def test_of_many_answers_the_latest_few_wait_and_a_resumed_run_asks_the_same():
     log += [((100 * one, 100 * one + row), "same") for row in range(1, 76) for one in range(4)]
     questions = Questions(X, n_clusters=4, random_state=0)
     questions.replay(log[:300])
-    assert _n_heard(questions.view) == 300
+    assert _n_used(questions.view) == 300
     run(questions, Oracle(y), 4)
     view = questions.view
-    assert _n_heard(view) == 300
+    assert _n_used(view) == 300
     late = {row for said in view.told[300:] for pair, _ in said for row in pair.key} - {0, 100, 200, 300}
-    assert late and not late & set(placed(view).rows.tolist())
+    assert late and not late & set(placed_rows(view).rows.tolist())
     resumed = Questions(X, n_clusters=4, random_state=0)
     resumed.replay(questions.answers)
     assert resumed.ask() == questions.ask()

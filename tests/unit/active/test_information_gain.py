@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from clew import IGKMeans
+from clew import Constraints, IGKMeans
 from clew.active import UNSURE, Oracle, Questions
 from clew.active._information_gain import Clustering, InformationGain
 from clew.active._questions import run
@@ -26,14 +26,19 @@ def test_gains_match_the_reference(dependent, form, seed):
     strategy = InformationGain(dependent=dependent, epsilon=2.0, budget=5, refit_every=50)
     for turn in range(15):
         X, y = rng.normal(size=(12, 3)) + 0.7, rng.integers(3, size=12)
-        questions = Questions(form(X), strategy, n_clusters=int(rng.integers(1, 4)), random_state=turn)
+        prior = Constraints([(0, 1)], [(2, 3)] if turn % 2 else None, n_samples=12) if turn % 3 else None
+        questions = Questions(
+            form(X), strategy, n_clusters=int(rng.integers(2, 4)), constraints=prior, random_state=turn
+        )
+        oracle = Oracle(y, unsure=0.3, random_state=turn)
         for _ in range(turn % 6):
             if (pair := questions.ask()) is not None:
-                questions.tell(pair, Oracle(y)(pair))
+                questions.tell(pair, oracle(pair))
         view = questions.view
         clustering = Clustering.of(form(X / np.linalg.norm(X, axis=1, keepdims=True)), view.labels())
         labels = clustering.labels.tolist()
-        selected = sorted({row for pair in view.asked for row in pair})
+        known = questions.constraints
+        selected = np.unique([*known.must_link.ravel(), *known.cannot_link.ravel()]).tolist()
         for row, gain in enumerate(strategy._gains(view, clustering, np.arange(12)).tolist()):
             if dependent:
                 expected = reference.dependent_gain(X.tolist(), labels, row, selected, 2.0, 5)

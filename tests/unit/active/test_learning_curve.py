@@ -12,10 +12,10 @@ from scipy import sparse
 from sklearn.model_selection import KFold
 
 from clew import Constraints, COPKMeans, PCKMeans
-from clew.active import DIFFERENT, SAME, UNSURE, ExploreConsolidate, Oracle, Pair, Questions
+from clew.active import DIFFERENT, SAME, UNSURE, ExploreConsolidate, Oracle, Pair, Questions, RandomPairs
 from clew.active._learning_curve import LearningCurve, learning_curve, lifted
 from clew.datasets import load_iris
-from clew.evaluation import adjusted_rand_score, normalized_mutual_info, pairwise_scores
+from clew.evaluation import adjusted_rand_score, normalized_mutual_info_score, pairwise_scores, rand_score
 from clew.exceptions import DataError, MissingExtraError, ParameterError
 
 BUDGETS = (3, 8, 20)
@@ -45,19 +45,19 @@ def test_scores_are_those_of_a_run_by_hand():
         questions.tell(pair, oracle(pair))
         if n_asked in BUDGETS:
             expected.append(adjusted_rand_score(y, questions.labels()))
-    assert curve.table[:, 0].tolist() == expected
+    assert curve.values[:, 0].tolist() == expected
     assert curve.asked[:, 0].tolist() == list(BUDGETS)
 
 
 def test_shapes_mean_and_area():
     X, y = blobs()
     curve = learning_curve(
-        X, y, ExploreConsolidate, n_clusters=3, budgets=BUDGETS, seeds=range(4), scores=("nmi", "ari")
+        X, y, ExploreConsolidate, n_clusters=3, budgets=BUDGETS, seeds=range(4), scores=("NMI", "ARI")
     )
-    assert list(curve.scores) == ["nmi", "ari"]
-    assert curve.table.shape == curve.scores["ari"].shape == curve.asked.shape == (3, 4)
-    np.testing.assert_array_equal(curve.table, curve.scores["nmi"])
-    np.testing.assert_allclose(curve.mean, curve.table.mean(axis=1))
+    assert list(curve.scores) == ["NMI", "ARI"]
+    assert curve.values.shape == curve.scores["ARI"].shape == curve.asked.shape == (3, 4)
+    np.testing.assert_array_equal(curve.values, curve.scores["NMI"])
+    np.testing.assert_allclose(curve.mean, curve.values.mean(axis=1))
     np.testing.assert_allclose(
         curve.area, np.trapezoid(curve.mean, np.log(BUDGETS)) / (np.log(BUDGETS[-1]) - np.log(BUDGETS[0]))
     )
@@ -65,9 +65,9 @@ def test_shapes_mean_and_area():
 
 def test_area_of_known_values():
     values = np.array([[0.0], [1.0], [1.0]])
-    curve = LearningCurve("Made", "all", (1, 10, 100), (0,), {"ari": values}, np.ones((3, 1)))
+    curve = LearningCurve("Made", "all", (1, 10, 100), (0,), {"ARI": values}, np.ones((3, 1)))
     assert curve.area == pytest.approx(0.75)
-    assert LearningCurve("Made", "all", (5,), (0,), {"ari": np.array([[0.5]])}, np.ones((1, 1))).area == 0.5
+    assert LearningCurve("Made", "all", (5,), (0,), {"ARI": np.array([[0.5]])}, np.ones((1, 1))).area == 0.5
 
 
 def test_same_seed_same_curve_and_seeds_do_not_depend_on_each_other():
@@ -75,8 +75,10 @@ def test_same_seed_same_curve_and_seeds_do_not_depend_on_each_other():
     settings = {"n_clusters": 3, "budgets": BUDGETS, "noise": 0.2, "unsure": 0.1, "clusterer": PCKMeans(n_init=1)}
     both = learning_curve(X, y, ExploreConsolidate, seeds=[1, 2], **settings)
     alone = learning_curve(X, y, ExploreConsolidate, seeds=[2], **settings)
-    np.testing.assert_array_equal(both.table[:, 1], alone.table[:, 0])
-    np.testing.assert_array_equal(both.table, learning_curve(X, y, ExploreConsolidate, seeds=[1, 2], **settings).table)
+    np.testing.assert_array_equal(both.values[:, 1], alone.values[:, 0])
+    np.testing.assert_array_equal(
+        both.values, learning_curve(X, y, ExploreConsolidate, seeds=[1, 2], **settings).values
+    )
 
 
 def test_the_last_value_is_carried_on_where_questions_run_out():
@@ -85,20 +87,20 @@ def test_the_last_value_is_carried_on_where_questions_run_out():
     assert curve.strategy == "in_order"
     assert curve.asked[0, 0] == 2
     assert curve.asked[1, 0] == curve.asked[2, 0] == curve.asked[3, 0] < 50
-    assert curve.table[1:, 0].tolist() == [1.0, 1.0, 1.0]
+    assert curve.values[1:, 0].tolist() == [1.0, 1.0, 1.0]
 
 
 def test_nothing_to_ask_scores_the_clusters_without_questions():
     X, y = blobs()
     curve = learning_curve(X, y, lambda view, rng: iter(()), n_clusters=3, budgets=(5, 10), seeds=[3])
     plain = adjusted_rand_score(y, PCKMeans(3, random_state=3).fit(X).labels_)
-    assert curve.table[:, 0].tolist() == [plain, plain]
+    assert curve.values[:, 0].tolist() == [plain, plain]
     assert curve.asked.tolist() == [[0.0], [0.0]]
 
 
 def test_one_row():
     curve = learning_curve([[0.0]], [0], ExploreConsolidate, n_clusters=1, budgets=(1,), seeds=[0])
-    assert curve.table.tolist() == [[1.0]] and curve.asked.tolist() == [[0.0]]
+    assert curve.values.tolist() == [[1.0]] and curve.asked.tolist() == [[0.0]]
 
 
 @pytest.mark.parametrize("strategy", [ExploreConsolidate(), ExploreConsolidate, lambda: ExploreConsolidate()])
@@ -112,7 +114,7 @@ def test_unknown_number_of_clusters_and_sparse_rows():
     X, y = blobs()
     dense = learning_curve(X, y, ExploreConsolidate, budgets=BUDGETS, seeds=[0])
     csr = learning_curve(sparse.csr_matrix(X), y, ExploreConsolidate, budgets=BUDGETS, seeds=[0])
-    np.testing.assert_allclose(csr.table, dense.table)
+    np.testing.assert_allclose(csr.values, dense.values)
 
 
 def test_the_clusterer_is_used_and_left_as_it_was():
@@ -123,7 +125,7 @@ def test_the_clusterer_is_used_and_left_as_it_was():
     for _ in range(10):
         pair = questions.ask()
         questions.tell(pair, Oracle(y)(pair))
-    assert curve.table[0, 0] == adjusted_rand_score(y, questions.labels())
+    assert curve.values[0, 0] == adjusted_rand_score(y, questions.labels())
     assert model.get_params() == COPKMeans().get_params()
 
 
@@ -132,8 +134,8 @@ def test_words_as_classes():
     words = np.array(["a", "b", "c"])[y]
     settings = {"n_clusters": 3, "budgets": BUDGETS, "seeds": [0]}
     np.testing.assert_array_equal(
-        learning_curve(X, words, ExploreConsolidate, **settings).table,
-        learning_curve(X, y, ExploreConsolidate, **settings).table,
+        learning_curve(X, words, ExploreConsolidate, **settings).values,
+        learning_curve(X, y, ExploreConsolidate, **settings).values,
     )
 
 
@@ -152,7 +154,28 @@ def test_rows_without_a_class_are_not_scored(protocol):
     curve = learning_curve(X, unknown, watched, protocol=protocol, **settings)
     assert UNSURE in seen
     # All pairs of rows with a class are decided by then, so only rows without one could be scored wrong.
-    assert protocol == "basu2004" or curve.table[0, 0] == 1.0
+    assert protocol == "basu2004" or curve.values[0, 0] == 1.0
+
+
+def test_pairwise_f_leaves_out_the_pairs_that_were_answered():
+    X, y = blobs(40)
+    X += np.random.default_rng(1).normal(size=X.shape)
+    y = np.where(np.arange(40) < 3, -1, y)
+    settings = {"n_clusters": 3, "clusterer": PCKMeans(n_init=1), "budgets": (20,), "seeds": [7]}
+    curve = learning_curve(X, y, RandomPairs, scores=["pairwise F", "Rand"], **settings)
+    questions = Questions(X, RandomPairs(), 3, PCKMeans(n_init=1, random_state=7), random_state=7)
+    oracle = Oracle(y)
+    for _ in range(20):
+        pair = questions.ask()
+        questions.tell(pair, oracle(pair))
+    told = {entry.question.key for entry in questions.answers if entry.answer is not UNSURE}
+    labels = questions.labels()
+    pairs = [pair for pair in combinations(range(3, 40), 2) if pair not in told]
+    together = {(one, two) for one, two in pairs if labels[one] == labels[two]}
+    right = {(one, two) for one, two in pairs if y[one] == y[two]}
+    f = 2 * len(together & right) / (len(together) + len(right))
+    np.testing.assert_allclose(curve.scores["pairwise F"], f)
+    np.testing.assert_allclose(curve.scores["Rand"], rand_score(y[3:], labels[3:]))
 
 
 def test_held_out_protocol_step_by_step():
@@ -160,7 +183,7 @@ def test_held_out_protocol_step_by_step():
     X += np.random.default_rng(1).normal(size=X.shape)  # so that no score is perfect
     settings = {"n_clusters": 3, "clusterer": PCKMeans(n_init=1), "budgets": (5, 15), "seeds": [7]}
     curve = learning_curve(X, y, ExploreConsolidate, protocol="basu2004", **settings)
-    assert list(curve.scores) == ["nmi", "pairwise_f"]
+    assert list(curve.scores) == ["NMI", "pairwise F"]
     nmi, f = np.zeros((2, 10)), np.zeros((2, 10))
     folds = KFold(10, shuffle=True, random_state=7).split(y)
     for fold, (train, test) in enumerate(folds):
@@ -172,10 +195,10 @@ def test_held_out_protocol_step_by_step():
             known = questions.constraints
             everywhere = Constraints(train[known.must_link], train[known.cannot_link], n_samples=40)
             labels = PCKMeans(3, n_init=1, random_state=7).fit(X, constraints=everywhere).labels_[test]
-            nmi[place, fold] = normalized_mutual_info(y[test], labels)
+            nmi[place, fold] = normalized_mutual_info_score(y[test], labels)
             f[place, fold] = pairwise_scores(y[test], labels).f
-    np.testing.assert_allclose(curve.scores["nmi"][:, 0], nmi.mean(axis=1))
-    np.testing.assert_allclose(curve.scores["pairwise_f"][:, 0], f.mean(axis=1))
+    np.testing.assert_allclose(curve.scores["NMI"][:, 0], nmi.mean(axis=1))
+    np.testing.assert_allclose(curve.scores["pairwise F"][:, 0], f.mean(axis=1))
 
 
 def test_held_out_rows_are_never_seen_by_the_strategy():
@@ -209,7 +232,7 @@ def test_held_out_protocol_uses_guesses_of_the_strategy():
     settings["protocol"] = "basu2004"
     with_guesses = learning_curve(X, y, guessing, **settings)
     without = learning_curve(X, y, lambda view, rng: iter(()), **settings)
-    assert not np.array_equal(with_guesses.table, without.table)
+    assert not np.array_equal(with_guesses.values, without.values)
 
 
 def test_lifted_pairs_name_the_rows_they_came_from():
@@ -225,11 +248,11 @@ def test_wrong_and_missing_answers(protocol):
     X, y = blobs(30)
     settings = {"n_clusters": 3, "clusterer": PCKMeans(n_init=1), "budgets": (20,), "protocol": protocol, "seeds": [0]}
     noisy = learning_curve(X, y, ExploreConsolidate, noise=0.3, unsure=0.1, **settings)
-    assert np.isfinite(noisy.table).all()
+    assert np.isfinite(noisy.values).all()
     # Nobody answers: the clusters are those without questions.
     silent = learning_curve(X, y, ExploreConsolidate, unsure=1.0, **settings)
     nothing = learning_curve(X, y, lambda view, rng: iter(()), **settings)
-    np.testing.assert_array_equal(silent.table, nothing.table)
+    np.testing.assert_array_equal(silent.values, nothing.values)
 
 
 def test_wrong_answers_cost():
@@ -243,36 +266,36 @@ def test_wrong_answers_cost():
 def test_rows_and_dict_hold_plain_numbers():
     X, y = blobs()
     curve = learning_curve(X, y, ExploreConsolidate, n_clusters=3, budgets=(4, 9), seeds=[2, 3])
-    rows = curve.rows()
+    rows = curve.table()
     assert [(row["questions"], row["seed"]) for row in rows] == [(4, 2), (4, 3), (9, 2), (9, 3)]
-    assert [row["ari"] for row in rows] == curve.table.ravel().tolist()
+    assert [row["ARI"] for row in rows] == curve.values.ravel().tolist()
     document = json.loads(json.dumps(curve.to_dict()))
     assert document["strategy"] == "ExploreConsolidate" and document["protocol"] == "all"
     assert document["budgets"] == [4, 9] and document["seeds"] == [2, 3]
-    assert document["scores"]["ari"] == curve.table.tolist()
+    assert document["scores"]["ARI"] == curve.values.tolist()
     assert document["area"] == curve.area and document["mean"] == curve.mean.tolist()
 
 
 def test_plot_gives_the_figure_and_draws_on_given_axes():
     figures = pytest.importorskip("matplotlib.figure", reason="needs the extra plot")
     X, y = blobs()
-    curve = learning_curve(X, y, ExploreConsolidate, n_clusters=3, budgets=(4, 9), seeds=[0, 1], scores=("ari", "nmi"))
+    curve = learning_curve(X, y, ExploreConsolidate, n_clusters=3, budgets=(4, 9), seeds=[0, 1], scores=("ARI", "NMI"))
     figure = curve.plot()
     (axes,) = figure.axes
     assert axes.get_ylabel() == "ARI" and axes.get_xscale() == "log"
     np.testing.assert_allclose(axes.lines[0].get_ydata(), curve.mean)
     mine = figures.Figure()
     axes = mine.subplots()
-    assert curve.plot(axes) is mine and curve.plot(axes, score="nmi") is mine
+    assert curve.plot(axes) is mine and curve.plot(axes, score="NMI") is mine
     assert len(axes.lines) == 2 and axes.get_ylabel() == "NMI"
     assert "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
-    with pytest.raises(ParameterError, match=r"'rand'.*ari, nmi"):
-        curve.plot(score="rand")
+    with pytest.raises(ParameterError, match=r"'Rand'.*ARI, NMI"):
+        curve.plot(score="Rand")
 
 
 def test_plot_without_matplotlib_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    curve = LearningCurve("Made", "all", (5,), (0,), {"ari": np.array([[0.5]])}, np.ones((1, 1)))
+    curve = LearningCurve("Made", "all", (5,), (0,), {"ARI": np.array([[0.5]])}, np.ones((1, 1)))
     with pytest.raises(MissingExtraError, match=r"clew\[plot\]"):
         curve.plot()
 
@@ -315,3 +338,10 @@ def test_bad_input(change, error, says):
     given = {"X": X, "y": y, "strategy": ExploreConsolidate, "n_clusters": 3, "budgets": (4,), "seeds": [0]} | change
     with pytest.raises(error, match=says):
         learning_curve(given.pop("X"), given.pop("y"), given.pop("strategy"), **given)
+
+
+def test_scores_by_their_old_names_still_work_with_a_notice():
+    X, y = blobs()
+    with pytest.warns(DeprecationWarning, match="'ari' is called 'ARI' now"):
+        curve = learning_curve(X, y, RandomPairs, n_clusters=3, budgets=(3,), seeds=[0], scores=["ari"])
+    assert list(curve.scores) == ["ARI"]

@@ -1,4 +1,4 @@
-"""RandomPairs, MinMax, DenseMinMax, ClusterPairs and Feedback: what they ask."""
+"""RandomPairs, MinMax, DenseMinMax, ExploreConsolidate, ClusterPairs and Feedback: what they ask."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from clew import Constraints
-from clew.active import Oracle, Questions, Which
+from clew._neighbours import local_density
+from clew.active import ExploreConsolidate, Oracle, Questions, Which
 from clew.active._cluster_pairs import ClusterPairs
-from clew.active._dense_min_max import DenseMinMax, local_density
+from clew.active._dense_min_max import DenseMinMax
 from clew.active._feedback import Feedback
 from clew.active._min_max import MinMax
 from clew.active._random_pairs import RandomPairs
@@ -105,3 +106,14 @@ def test_cluster_questions_show_whole_clusters():
     assert question.first in question.rows[0] and question.second in question.rows[1]
     labels = questions.view.labels()
     assert all(len(set(labels[list(rows)].tolist())) == 1 for rows in question.rows)
+
+
+def test_explore_and_consolidate_pair_with_any_member_of_a_neighbourhood():
+    X, partners = blobs(), set()
+    prior = Constraints(labels=np.where(np.arange(24) % 8 < 4, TRUTH, -1))
+    for seed in range(12):
+        question = Questions(X, ExploreConsolidate(), n_clusters=3, constraints=prior, random_state=seed).ask()
+        assert prior.labels[question.first] == -1
+        assert TRUTH[question.second] == TRUTH[question.first]  # the nearest neighbourhood comes first
+        partners.add(question.second % 8)
+    assert partners == {0, 1, 2, 3}

@@ -15,6 +15,7 @@ from clew import Constraints
 from clew.active import DIFFERENT, UNSURE, Oracle, Questions
 from clew.active._point_uncertainty import PointUncertainty, probabilities, uncertainty
 from clew.exceptions import ParameterError
+from tests.helpers import ask_all
 from tests.reference import point_uncertainty as reference
 
 
@@ -24,17 +25,6 @@ def quick():
 
 def blobs(seed, n=20, k=3):
     return make_blobs(n, 2, centers=k, cluster_std=0.5, center_box=(-20, 20), random_state=seed)
-
-
-def ask_all(questions, oracle, budget=5_000):
-    """Pairs asked until nothing is left; checks that none is repeated or implied."""
-    asked = []
-    while len(asked) < budget and (pair := questions.ask()) is not None:
-        assert pair.key not in asked
-        assert questions.view.knowledge.relation(*pair.key) is None
-        asked.append(pair.key)
-        questions.tell(pair, oracle(pair))
-    return asked
 
 
 @settings(max_examples=60)

@@ -14,7 +14,13 @@ from clew.active import DIFFERENT, SAME, UNSURE, Answered, Oracle, Pair, Questio
 from clew.active._feedback import Feedback
 from clew.active._min_max import MinMax
 from clew.active._random_pairs import RandomPairs
-from clew.exceptions import ClewError, ContradictoryConstraintsError, InfeasibleConstraintsError, ParameterError
+from clew.exceptions import (
+    ClewError,
+    ContradictoryConstraintsError,
+    InfeasibleConstraintsError,
+    ParameterError,
+    StrategyError,
+)
 
 LINE = np.arange(6, dtype=float)[:, None]
 BLOBS = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
@@ -159,6 +165,14 @@ def test_a_batch_holds_no_more_checks_than_allowed():
     assert [one.check for one in questions.ask(10)] == [True]
 
 
+def test_without_a_share_of_checks_there_are_none():
+    pairs = [Pair(0, row) for row in range(1, 20)] + [Pair(1, row, check=True) for row in range(2, 20)]
+    questions = Questions(np.zeros((20, 1)), Asks(*pairs), check_share=0)
+    for _ in range(19):
+        questions.tell(questions.ask(), SAME)
+    assert questions.ask() is None
+
+
 def test_an_open_pair_is_no_check():
     assert not Questions(LINE, Asks(Pair(0, 1, check=True))).ask().check
 
@@ -196,8 +210,8 @@ def test_generators_seed_and_advance():
         ((-1, 2), "same", "Row -1 is out of range"),
         ((2, 2), "same", "names row 2 twice"),
         ((2, 3), "perhaps", "'perhaps'"),
-        (("a", 3), "same", "'a' is no row position"),
-        ((1.5, 3), "same", "1.5 is no row position"),
+        (("a", 3), "same", "'a' is not a row position"),
+        ((1.5, 3), "same", "1.5 is not a row position"),
         ("23", "same", "is no question"),
         (Which(2, (3,)), 3, "Nobody asked about row 2"),
     ],
@@ -261,11 +275,68 @@ def test_what_a_strategy_lacks_is_told_again_when_asked_again():
 
 
 @pytest.mark.parametrize(
+    "strategy, message",
+    [
+        (MinMax, r"strategy=MinMax is a class\. Pass an instance: MinMax\(\)\."),
+        ("min-max", r"strategy='min-max': expected a query strategy such as Auto\(\), not its name\."),
+    ],
+)
+def test_a_class_or_a_name_is_no_strategy(strategy, message):
+    with pytest.raises(ParameterError, match=message):
+        Questions(LINE, strategy)
+
+
+def asks_the_same_again(view, rng):
+    while True:
+        yield Pair(2, 2)
+
+
+def looks_without_end(view, rng):
+    while view.unplaced().size:
+        pass
+    yield
+
+
+def clusters_without_end(view, rng):
+    while view.labels().size:
+        pass
+    yield
+
+
+def fails(view, rng):
+    yield [Pair(0, 1)][view.n_rows]
+
+
+@pytest.mark.parametrize(
+    "strategy, reason",
+    [
+        (asks_the_same_again, "asked 10,000 times in a row about pairs that are decided"),
+        (looks_without_end, "looked 10,000 times for something to ask and asked nothing"),
+        (clusters_without_end, "looked 10,000 times for something to ask and asked nothing"),
+        (fails, "failed with IndexError: list index out of range"),
+    ],
+)
+def test_a_faulty_strategy_is_stopped_and_all_else_goes_on(strategy, reason):
+    questions = Questions(LINE, strategy, n_clusters=2, random_state=0)
+    questions.add(Answered(Pair(0, 1), SAME))
+    for _ in range(2):
+        with pytest.raises(StrategyError, match=rf"^The strategy {strategy.__name__} {reason}\. .* Choose another one"):
+            questions.ask()
+    progress = questions.progress()
+    assert not progress.can_stop and reason in progress.reason
+    assert questions.labels()[0] == questions.labels()[1]
+    questions.use(RandomPairs())
+    assert questions.ask() is not None
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         {"X": [[0.0], [np.nan]]},
         {"X": [[0.0], [np.inf]]},
         {"strategy": "random"},
+        {"check_share": 0.5},
+        {"check_share": float("nan")},
         {"n_clusters": 0},
         {"n_clusters": 2.0},
         {"n_clusters": 3},

@@ -13,22 +13,12 @@ from clew import Constraints
 from clew.active import DIFFERENT, SAME, Oracle, Questions
 from clew.active._super_instances import SuperInstances, _merge, _State, _SuperInstance, super_instance_labels
 from clew.exceptions import ParameterError
+from tests.helpers import ask_all
 from tests.reference import super_instances as reference
 
 
 def blobs(seed, n=40, k=3):
     return make_blobs(n, 2, centers=k, cluster_std=0.5, center_box=(-20, 20), random_state=seed)
-
-
-def ask_all(questions, oracle, budget=5_000):
-    """Pairs asked until nothing is left; checks that none is repeated or implied."""
-    asked = []
-    while len(asked) < budget and (pair := questions.ask()) is not None:
-        assert pair.key not in asked
-        assert questions.view.knowledge.relation(*pair.key) is None
-        asked.append(pair.key)
-        questions.tell(pair, oracle(pair))
-    return asked
 
 
 @settings(max_examples=60)

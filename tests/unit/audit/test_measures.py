@@ -7,6 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from scipy import sparse
 
 from clew import Constraints
@@ -23,6 +24,7 @@ from clew.audit import (
     rank_constraint_sets,
 )
 from clew.exceptions import ConstraintError, ContradictoryConstraintsError, DataError, ParameterError
+from tests.reference import kmedoids as reference
 
 Y = np.repeat(np.arange(3), 15)
 
@@ -73,9 +75,10 @@ def test_difficulty_of_groups_contradictions_and_limits():
     assert limited.lower <= better.lower <= better.upper <= limited.upper
 
 
+@pytest.mark.parametrize("model", ["kmeans", "kmedoids"])
 @pytest.mark.parametrize("score", [optimistic, pessimistic])
-def test_naive_scores_find_single_wrong_pairs(blobs, score):
-    found = score(blobs, WRONG, 3)
+def test_naive_scores_find_single_wrong_pairs(blobs, score, model):
+    found = score(blobs, WRONG, 3, model)
     assert found.must_link_suspect.tolist() == [False, True]
     assert found.cannot_link_suspect.tolist() == [True, False]
     assert found.must_link_score[0] == 0 and (found.cannot_link_score <= 0).all()
@@ -90,9 +93,13 @@ def test_only_the_optimistic_score_needs_constraints_that_can_hold(blobs):
 
 def test_advice_on_the_number_of_clusters(blobs, known):
     advice = advise_n_clusters(blobs, known, range(2, 6))
-    assert advice.best == 3 and advice.fitness[1] == 1 > advice.fitness[0]
+    assert advice.best == 3 and advice.sure and advice.plausible == (3,)
     assert [row["n_clusters"] for row in advice.table()] == [2, 3, 4, 5]
-    assert str(advice).startswith("3 clusters fit best: they keep 100%")
+    assert_allclose(advice.probabilities.sum(), 1)
+    assert advice.agreement[1] == pytest.approx(1)
+    assert str(advice).startswith("The answers speak for 3 clusters: ")
+    square = np.abs(blobs[:, None] - blobs[None]).sum(axis=2)
+    assert advise_n_clusters(None, known, range(2, 6), metric=square).best == 3
     with pytest.raises(ParameterError, match="candidates is empty"):
         advise_n_clusters(blobs, known, [])
     with pytest.raises(DataError, match="n_clusters=99"):
@@ -107,18 +114,18 @@ def test_advice_on_the_metric(blobs, known):
     advice = advise_metric(blobs, known, 3, choices, n_bags=2)
     assert (advice.fitness == advice.fitness[0]).all() and advice.best == "own"
     assert {row["metric"] for row in advice.table()} == set(choices)
-    assert "hardly a difference" in advice.message
+    assert not advice.sure and advice.message.startswith("The answers cannot tell which fits best. own leads")
     assert len(advise_metric(blobs, known, 3, n_bags=1).metrics) == 5
-    assert [row["wins"] for row in advice.table()] == [2, 2, 2]
+    assert_allclose([row["wins"] for row in advice.table()], 1 / 3)
     for options, message in (
         ({"metrics": []}, "metrics is empty"),
         ({"metrics": "cosine"}, "metrics='cosine': expected several names"),
-        ({"metrics": [square]}, "Name functions and matrices in a dict"),
+        ({"metrics": [square]}, "Pass functions and matrices in a dict"),
         ({"n_bags": 0}, "n_bags=0"),
     ):
         with pytest.raises(ParameterError, match=message):
             advise_metric(blobs, known, 3, **options)
-    with pytest.raises(DataError, match="Metric 'small' is about 9 rows, 'own' about 45"):
+    with pytest.raises(DataError, match="Metric 'small' has 9 rows, but 'own' has 45"):
         advise_metric(blobs, known, 3, {"own": square, "small": square[:9, :9]})
 
 
@@ -174,7 +181,7 @@ def test_propagation_says_when_there_is_too_little_to_tell(blobs, known):
 def test_sentences_count_one_as_one(blobs, known):
     assert "at least 1 cluster is needed." in str(difficulty({"must_link": [(0, 1)]}))
     assert "at least 2 clusters are needed." in str(difficulty({"cannot_link": [(0, 1)]}))
-    assert str(advise_n_clusters(blobs, known, [1])).startswith("1 cluster fits best: it keeps")
+    assert str(advise_n_clusters(blobs, known, [1])).startswith("Only 1 cluster was tried")
 
 
 def test_sequences_may_be_a_column_of_a_frame():
@@ -195,4 +202,26 @@ def test_the_optimistic_score_is_the_saving_of_the_best_clusterings():
 
         found = optimistic(X, {"must_link": [first, second]}, 2)
         expected = [lowest(other) - lowest(first, second) for other in (second, first)]
-        np.testing.assert_allclose(found.must_link_score, expected, atol=1e-9)
+        assert_allclose(found.must_link_score, expected, atol=1e-9)
+
+
+def test_naive_scores_of_medoids_are_differences_of_optima(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(4):
+        D = rng.integers(0, 20, size=(6, 6)).astype(float)
+        pairs = rng.permutation(list(combinations(range(6), 2)))[:2].tolist()
+        none, both = (reference.lowest_cost(D, 2, given) for given in ([], pairs))
+        alone = np.array([reference.lowest_cost(D, 2, [pair]) for pair in pairs])
+        options = {"model": "kmedoids", "metric": "precomputed"}
+        left, only = (score(D, {"must_link": pairs}, 2, **options) for score in (optimistic, pessimistic))
+        assert (left.base_cost, only.base_cost) == (both, none)
+        assert left.must_link_score.tolist() == (alone[::-1] - both).tolist()
+        assert only.must_link_score.tolist() == (none - alone).tolist()
+
+
+@pytest.mark.parametrize("score", [optimistic, pessimistic])
+def test_models_and_metrics_that_do_not_fit_are_refused(score):
+    with pytest.raises(ParameterError, match="model='kmode': expected 'kmeans' or 'kmedoids'"):
+        score([[0.0], [1.0]], {}, 1, "kmode")
+    with pytest.raises(ParameterError, match="metric='cosine' with model='kmeans'"):
+        score([[0.0], [1.0]], {}, 1, metric="cosine")

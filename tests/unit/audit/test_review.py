@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from clew import Constraints
 from clew.active import Answer
-from clew.audit import review
-from clew.audit._ensemble import _left_out
+from clew.audit import advise_n_clusters, difficulty, informativeness, review
+from clew.audit._ensemble import left_out
 from clew.exceptions import ConstraintError, DataError, ParameterError
 
 Y = np.repeat(np.arange(3), 15)
@@ -40,7 +42,7 @@ def test_turned_answers_come_first_with_the_likely_right_one(blobs, answers):
     for doubt in found.doubts[:3]:
         assert doubt.suspicion > 0.5 and doubt.likely != doubt.answer == turned[doubt.index]
         assert doubt.rows == tuple(f"r{row}" for row in told[doubt.index][0])
-        assert "of the clusterings put the two" in " ".join(doubt.reasons)
+        assert f"the two are {doubt.likely} with a chance of" in doubt.reasons[0]
     suspicions = [doubt.suspicion for doubt in found.doubts]
     assert suspicions == sorted(suspicions, reverse=True) and min(suspicions) >= 0 and max(suspicions) <= 1
     assert str(found).startswith("3 of 40 answers are more likely wrong than right")
@@ -61,6 +63,31 @@ def test_a_contradiction_raises_the_suspicion_of_its_answers(blobs, answers):
     assert blamed.suspicion > alone.suspicion
     assert "contradicts other answers" in blamed.reasons[0]
     assert doubts[len(answers) + 1].suspicion > blamed.suspicion  # the data speak against the cannot-link
+
+
+def test_reasons_do_not_speak_for_an_answer_that_is_likely_wrong():
+    """A chain of plausible answers with one contradiction: its weakest link is blamed although the data is for it."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.normal(size=(40, 1)), axis=0) * 3
+    pairs = [sorted(rng.choice(40, 2, replace=False).tolist()) for _ in range(6)]
+    told = [(pair, "same" if X[pair[1], 0] - X[pair[0], 0] < 2 else "different") for pair in pairs]
+    chain = [0, 10, 20, 30, 39]
+    told += [((one, two), "same") for one, two in pairwise(chain)] + [((0, 39), "different")]
+    wrong = [doubt for doubt in review(X, told, 2).doubts if doubt.likely != doubt.answer]
+    assert any("alone, it would be right with a chance of" in reason for doubt in wrong for reason in doubt.reasons)
+    for doubt in wrong:
+        assert not any(f"the two are {doubt.answer} with a chance" in reason for reason in doubt.reasons)
+
+
+def test_other_functions_take_the_answers_of_a_review(blobs, answers):
+    known = Constraints.sample(Y, 40, balance=0.5, random_state=0)
+    told = [{"pair": pair, "answer": word} for pair, word in answers]
+    for form in (answers, told, [*answers, ((0, 1), "unsure")]):
+        assert advise_n_clusters(blobs, form, [2, 3]).table() == advise_n_clusters(blobs, known, [2, 3]).table()
+        assert informativeness(blobs, form, 3) == informativeness(blobs, known, 3)
+        assert difficulty(form) == difficulty(known)
+    with pytest.raises(ConstraintError, match=r"answers\[0\] says 'perhaps': expected same, different or unsure"):
+        advise_n_clusters(blobs, [((0, 1), "perhaps")])
 
 
 def test_a_check_question_confirms_or_denies(blobs, answers):
@@ -140,7 +167,7 @@ def test_bad_rows_and_labels(blobs, answers):
 def test_no_answers_is_a_result_too(blobs):
     found = review(blobs, [((0, 1), "unsure")], 3)
     assert len(found) == 0 and str(found).startswith("There are no answers to look at")
-    assert str(review(blobs, [((0, 1), "different")], 3)).startswith("1 of 1 answer is more likely wrong")
+    assert str(review(blobs, [((0, 1), "different")], 3)).startswith("0 of 1 answer is more likely wrong")
 
 
 def test_constraints_bring_their_ids(blobs):
@@ -161,7 +188,7 @@ def test_no_answer_about_a_pair_is_learned_from_when_it_is_judged():
         return np.zeros(len(known))
 
     pair_of = np.array([0, 1, 2, 0, 3, 4, 5, 0])
-    _left_out(pair_of, np.random.default_rng(0), judge)
+    left_out(pair_of, np.random.default_rng(0), judge)
     assert all(len(set(known[pair_of == 0])) == 1 for known in seen) and len(seen) == 10
 
 

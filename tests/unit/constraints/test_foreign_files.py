@@ -562,7 +562,7 @@ def test_columns_of_different_lengths(tmp_path):
 def test_format_by_name(tmp_path):
     path = written(tmp_path, "labels.csv", SPLINK)
     assert read_answers(path, format="splink").format == "splink"
-    with pytest.raises(ParameterError, match="format='excel': expected one of clew, splink, zingg"):
+    with pytest.raises(ParameterError, match="There is no format 'excel': expected one of clew, splink, zingg"):
         read_answers(path, format="excel")
     with pytest.raises(FileError, match=r"labels.csv is not what zingg writes \(KeyError: 'z_cluster'\)"):
         read_answers(path, format="zingg")

@@ -41,12 +41,24 @@ def table(**columns):
 
 def test_numbers_are_standardised_and_gaps_are_the_median():
     encoded = encode(table(a=[1.0, 2.0, np.nan, 4.0, 9.0], b=[1, 0, 1, 0, 1]))
-    assert_allclose(encoded.X.mean(axis=0), 0, atol=1e-12)  # sums of five rounded numbers
-    assert_allclose(encoded.X.std(axis=0), 1)
+    known = encoded.X[[0, 1, 3, 4], 0]
+    assert_allclose([known.mean(), encoded.X[:, 1].mean()], 0, atol=1e-12)  # sums of five rounded numbers
+    assert_allclose([known.std(), encoded.X[:, 1].std()], 1)
     assert encoded.X[2, 0] == (encoded.X[1, 0] + encoded.X[3, 0]) / 2
     assert encoded.kinds == {"a": "number", "b": "number"}
     assert encoded.columns[0].how == "standardised; 1 missing value set to the median, 3"
-    assert [column.weight for column in encoded.columns] == pytest.approx([0.5, 0.5])
+
+
+@pytest.mark.parametrize("scale", ["auto", "robust"])
+def test_a_column_that_is_mostly_empty_weighs_little(scale, seed):
+    rng = np.random.default_rng(seed)
+    full, rare = rng.normal(size=(2, 200))
+    rare[10:] = np.nan
+    encoded = encode(table(full=full, rare=rare, word=["a", "b"] * 5 + [""] * 190), scale=scale)
+    weights = {column.name: column.weight for column in encoded.columns}
+    assert weights["rare"] < 0.2 * weights["full"]
+    assert weights["word"] < 0.2
+    assert np.abs(encoded.X[:, 1]).max() < 5  # no row is far from all others for having a value
 
 
 @pytest.mark.parametrize(
@@ -95,9 +107,122 @@ def test_numbers_as_people_write_them(cells, numbers, note):
     assert note in encoded.columns[0].how
 
 
-@pytest.mark.parametrize("cells", [["1,5,2", "3,4", "1,5"], ["1.5.2024x", "2", "3"], ["12-3", "4-5", "6-7"]])
+@pytest.mark.parametrize("cells", [["1.2.3", "1.10.2", "2.0.1"], ["12-3", "4-5", "6-7"], ["120/80", "110/70", "90/60"]])
 def test_other_figures_are_no_numbers(cells):
-    assert encode(table(a=cells, b=[1, 2, 3])).kinds["a"] != "number"
+    assert encode(table(a=cells, b=[1, 2, 3])).kinds["a"] not in ("number", "date")
+
+
+@pytest.mark.parametrize("odd", ["unknown", "-", "TBD", ">90", "soon", "#N/A"])
+@pytest.mark.parametrize(
+    "kind, cells",
+    [
+        ("number", [f"{i / 7:.3f}" for i in range(2000)]),
+        ("number", [f"{i},{i % 10} €" for i in range(2000)]),
+        ("date", [f"2024-{i % 12 + 1:02}-{i % 28 + 1:02}" for i in range(2000)]),
+        ("date", [f"{i % 28 + 1}.{i % 12 + 1}.2024 14:0{i % 10}" for i in range(2000)]),
+    ],
+)
+def test_one_unreadable_cell_is_a_missing_value(kind, cells, odd):
+    plain = encode(table(a=[*cells[:7], "", *cells[8:]]))
+    column = encode(table(a=[*cells[:7], odd, *cells[8:]]))
+    assert column.kinds == {"a": kind}
+    assert_array_equal(column.X, plain.X)
+    assert "1 missing value set to the median" in column.columns[0].how
+    assert f'unreadable: "{odd}"' in column.columns[0].how
+
+
+def test_unreadable_cells_are_counted_and_the_first_few_named():
+    cells = [str(i) for i in range(200)] + ["soon", "soon", ">90", "later", "no idea"]
+    how = encode(table(a=cells)).columns[0].how
+    assert 'unreadable: "soon" 2 times, ">90", "later" and 1 more' in how
+
+
+def test_words_for_no_value_may_be_many_and_other_cells_may_not():
+    numbers = [str(i) for i in range(60)]
+    assert encode(table(a=[*numbers, *["-"] * 30])).kinds == {"a": "number"}
+    with pytest.raises(
+        DataError, match=r'"a" of the data holds 60 numbers, but also 12 other cells, such as "no 0" in row 60'
+    ):
+        encode(table(a=[*numbers, *(f"no {i}" for i in range(12))], b=range(72)))
+    with pytest.raises(DataError, match=r"holds 9 dates, but also 3 other cells"):
+        encode(table(a=[f"2024-03-0{i}" for i in range(1, 10)] + ["a", "b", "c"], b=range(12)))
+
+
+def test_words_that_rows_share_are_categories_even_if_most_are_figures():
+    assert encode(table(size=["38", "40", "42", "S", "M"] * 4)).kinds == {"size": "category"}
+
+
+@pytest.mark.parametrize(
+    "cells, numbers, note",
+    [
+        (["1.5", "2,5", "3.5", "1,234.5"], [1.5, 2.5, 3.5, 1234.5], "1 cell with a decimal comma"),
+        (["1,5", "2,25", "3.75", "4,5"], [1.5, 2.25, 3.75, 4.5], "1 cell with a decimal point"),
+        (["1 234,5", "12\u00a0345,6", "7"], [1234.5, 12345.6, 7], "decimal comma"),
+        (["1'234.50", "7.25", "-3"], [1234.5, 7.25, -3], ""),
+        (["(1,234.50)", "12.50-", "-€ 7"], [-1234.5, -12.5, -7], "in €"),
+        (["EUR 5", "7 €", "9"], [5, 7, 9], "in €"),
+        (["21.5 °C", "22 °C", "23.25°C"], [21.5, 22, 23.25], "in °C"),
+        (["1e3", "2.5E-1", "7"], [1000, 0.25, 7], ""),
+    ],
+)
+def test_numbers_of_mixed_formats(cells, numbers, note):
+    encoded = encode(table(a=cells), scale="none")
+    assert encoded.kinds == {"a": "number"}
+    assert_allclose(encoded.X.ravel(), numbers)
+    assert note in encoded.columns[0].how
+
+
+def test_times_of_the_day_and_durations_are_numbers():
+    encoded = encode(table(a=["0:01:30", "0:02", "12:00:00.5"]), scale="none")
+    assert_allclose(encoded.X.ravel(), [90, 120, 43200.5])
+    assert "seconds of h:mm" in encoded.columns[0].how
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["RE-2024-0001", "RE-2024-0002", "RE-2024-0010"],
+        ["A01-X", "A02-Y", "B01-X"],
+        ["+1 555 12", "+1 555 13", "+1 666 1"],
+    ],
+)
+def test_codes_that_differ_in_every_row_name_the_rows(cells):
+    assert encode(table(a=cells, b=range(3))).kinds["a"] == "left out: it names the rows"
+    assert encode(table(a=cells, b=range(3)), columns=["a", "b"]).kinds["a"] != "left out: it names the rows"
+
+
+def test_sentences_that_differ_in_a_number_are_texts():
+    cells = [f"The printer on the {floor}th floor does not print any more" for floor in range(3)]
+    assert encode(table(a=cells)).kinds["a"] == "text"
+
+
+def test_spellings_of_a_category_are_one():
+    encoded = encode(table(a=["yes", "Yes", "no", "NO", "no", "yes"]))
+    assert encoded.columns[0].how == "2 categories"
+    assert encoded.rows[1]["a"] == "Yes"
+
+
+def test_amounts_in_two_currencies_are_refused():
+    with pytest.raises(DataError, match=r'such as "\$3" in row 2'):
+        encode(table(a=["€1", "€2", "$3", "€4"], b=range(4)))
+
+
+def test_padded_codes_are_no_numbers(tmp_path):
+    (tmp_path / "t.csv").write_text("zip,size\n04109,1\n10115,2\n04109,3\n10115,4\n")
+    encoded = encode(tmp_path / "t.csv")
+    assert encoded.kinds["zip"] == "category"
+    assert encoded.rows[0]["zip"] == "04109"
+    (tmp_path / "t.csv").write_text("article,size\n0001,1\n0002,2\n0003,3\n0004,4\n")
+    assert encode(tmp_path / "t.csv").kinds["article"] == "left out: it names the rows"
+    (tmp_path / "t.csv").write_text("month,size\n01,1\n02,2\n11,3\n12,4\n")
+    assert encode(tmp_path / "t.csv").kinds["month"] == "number"
+
+
+def test_a_list_of_the_wrong_width_among_lists_is_named():
+    with pytest.raises(DataError, match=r'lists of 2 numbers, but row 1 has "\[3\]"'):
+        encode(table(a=["[1, 2]", "[3]", "[4, 5]"], b=range(3)))
+    with pytest.raises(DataError, match=r"but row 2 has \"\[4, 'x'\]\""):
+        encode(table(a=["[1, 2]", "[3, 4]", "[4, 'x']"], b=range(3)))
 
 
 def test_infinite_number_is_named():
@@ -125,7 +250,7 @@ def test_a_category_of_two_is_a_standardised_truth_value():
 def test_categories_weigh_like_a_number_and_gaps_are_in_the_middle():
     colours = ["red", "blue", "green", "red", "red", "blue", "", "green"]
     encoded = encode(table(colour=colours, size=np.arange(8.0)))
-    assert [column.weight for column in encoded.columns] == pytest.approx([0.5, 0.5])
+    assert [column.weight for column in encoded.columns] == pytest.approx([7 / 15, 8 / 15])  # one of eight is missing
     assert encoded.kinds == {"colour": "category", "size": "number"}
     assert_array_equal(encoded.X[0, :3], encoded.X[3, :3])
     gap = np.linalg.norm(encoded.X[:, :3] - encoded.X[6, :3], axis=1)
@@ -154,7 +279,29 @@ def test_dates_are_numbers(cells):
 def test_day_first_where_no_month_fits():
     encoded = encode(table(when=["13/01/2024", "14/01/2024", "01/02/2024"]), scale="none")
     assert_array_equal(np.diff(encoded.X.ravel()) / 86400, [1, 18])
-    assert "(%d/%m/%Y)" in encoded.columns[0].how
+    assert "(day/month/year)" in encoded.columns[0].how
+
+
+@pytest.mark.parametrize(
+    "cells, days, note",
+    [
+        (["2024-03-01", "02.03.2024", "3 Mar 2024", "March 4, 2024", "2024/03/05"], [0, 1, 2, 3, 4], "day.month.year"),
+        (["03/04/2024", "03/05/2024"], [0, 1], "month/day/year, month first is assumed, no cell tells"),
+        (
+            ["03/04/2024", "02.04.2024", "01.04.2024"],
+            [0, -1, -2],
+            "day/month/year, day first is assumed, no cell tells",
+        ),
+        (["03/13/2024", "14/03/2024", "03/15/2024"], [0, 1, 2], "1 cell the other way round"),
+        (["1-Mar-24 1:00 PM", "2-Mar-24 1:00 PM"], [0, 1], "month by name"),
+        (["2024-03", "2024-04", "2024-05"], [0, 31, 61], "year and month"),
+    ],
+)
+def test_dates_of_mixed_formats(cells, days, note):
+    encoded = encode(table(when=cells), scale="none")
+    assert encoded.kinds == {"when": "date"}
+    assert_allclose((encoded.X - encoded.X[0]).ravel() / 86400, days)
+    assert note in encoded.columns[0].how
 
 
 # -- what is left out --------------------------------------------------------------------------------------------------
@@ -301,7 +448,7 @@ def test_gap_in_a_vector_is_named():
         ({"a": [1, 2], "b": [1]}, r'columns have different lengths: "a" 2, "b" 1'),
         (np.empty((0, 3)), "no rows"),
         (np.zeros((2, 2, 2)), r"shape \(2, 2, 2\)"),
-        (np.array(["a", "b"]), "no table of numbers"),
+        (np.array(["a", "b"]), "is not a table of numbers"),
         (np.array([{}, {}], dtype=object), "holds objects"),
     ],
 )
@@ -406,8 +553,8 @@ def test_description_in_words():
     assert encode(frame, id_column="id").describe().splitlines() == [
         "column  read as   weight  how",
         "id      left out          it names the rows",
-        "size    number    50 %    standardised; 1 missing value set to the median, 2",
-        "kind    category  50 %    2 categories",
+        "size    number    43 %    standardised; 1 missing value set to the median, 2",
+        "kind    category  57 %    2 categories",
     ]
 
 

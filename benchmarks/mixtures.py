@@ -1,0 +1,188 @@
+"""What soft knowledge is worth to a Gaussian mixture, and what a round of EM under constraints costs.
+
+The protocols of Law, Topchy and Jain 2004 (3.1 and 3.2), ten tables of our own with wrong pairs, and the time of one
+more round beside scikit-learn's GaussianMixture.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from statistics import mean, median
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks._harness import Report, in_fresh_process, judged
+from clew import ConstrainedGaussianMixture, Constraints, SoftGroupMixture
+
+# Errors in per cent that Law et al. print, for no, soft and hard knowledge.
+PUBLISHED = {"Iris": "6.7 / 2.7 / 8", "Wine": "5.6 / 3.4 / 3.4"}
+BAR = 2.0
+N_TABLES = 10
+
+
+def run(*, quick: bool) -> Report:
+    n_repeats = 2 if quick else 20
+    rows = []
+    for name, published in PUBLISHED.items():
+        found = {word: 100 * mean(errors) for word, errors in halves(name, n_repeats).items()}
+        rows.append({"data": f"{name}, {n_repeats} halves", **found, "published": published})
+    for number in range(1 if quick else N_TABLES):
+        X, y, pairs, strengths, n_clusters = table(number)
+        models = fitted(X, pairs, strengths, n_clusters, "full", n_init=2 if quick else 5)
+        found = {word: 100 * error(y, model.labels_) for word, model in models.items()}
+        rows.append({"data": f"table {number}, {round(100 * (1 - strengths[0]))} % wrong", **found, "published": "-"})
+    columns = {"data": "data", "none": "none, %", "soft": "soft, %", "hard": "hard, %", "published": "published"}
+    notes = [
+        "Share of rows outside the class of their cluster: without knowledge, with must-links that have a strength "
+        "(`SoftGroupMixture`), and with the same must-links as certain ones (`ConstrainedGaussianMixture`).",
+        "Iris, Wine: pairs of the least clear rows, each wrong with one minus its strength; error on the other half.",
+        "Tables: 60 pairs among overlapping clusters of different sizes.",
+    ]
+    return Report("mixtures", "Uncertain must-links in a Gaussian mixture", columns, rows, notes)
+
+
+def run_rounds(*, quick: bool) -> Report:
+    n_rows, n_repeats = (2_000, 1) if quick else (100_000, 5)
+    value = in_fresh_process(ratio, n_rows=n_rows, n_repeats=n_repeats)
+    row = {"n_rows": n_rows, "ratio": value, **judged(value, None if quick else BAR)}
+    columns = {"n_rows": "rows", "ratio": "ratio", "bar": "bar", "verdict": ""}
+    notes = [
+        "One more round of ConstrainedGaussianMixture over one of scikit-learn's GaussianMixture: 16 columns, 10 "
+        "clusters, diagonal covariances, 1 % of the rows in pairs; one thread, median over repetitions in turn."
+    ]
+    return Report("mixture-rounds", "A round of EM under constraints", columns, [row], notes)
+
+
+def error(y: Any, labels: Any) -> float:
+    """Share of rows outside the class of their cluster, for the best one-to-one match of clusters and classes."""
+    table = np.zeros((labels.max() + 1, y.max() + 1))
+    np.add.at(table, (labels, y), 1)
+    return 1 - float(table[linear_sum_assignment(-table)].sum()) / len(y)
+
+
+def fitted(X: Any, pairs: Any, confidence: Any, n_clusters: int, kind: str, *, n_init: int = 10) -> dict[str, Any]:
+    """The mixture without knowledge, with soft and with hard must-links."""
+    options = {"covariance_type": kind, "n_init": n_init, "random_state": 0, "max_iter": 1000}
+    n_rows = len(X)
+    return {
+        "none": SoftGroupMixture(n_clusters, **options).fit(X),
+        "soft": SoftGroupMixture(n_clusters, **options).fit(
+            X, constraints=Constraints(pairs, must_link_confidence=confidence, n_samples=n_rows)
+        ),
+        "hard": ConstrainedGaussianMixture(n_clusters, **options).fit(
+            X, constraints=Constraints(pairs, n_samples=n_rows)
+        ),
+    }
+
+
+def four_gaussians(seed: int) -> tuple[Any, Any, Any, Any]:
+    """Section 3.1: rows, the side of each, and noisy pairs of one side with their strengths."""
+    rng = np.random.default_rng(seed)
+    centers = np.array([[1.5, 2.5], [-1.5, 2.5], [-1.5, -2.5], [1.5, -2.5]])
+    blob = np.repeat([0, 1, 2, 3], 200)
+    X = centers[blob] + rng.normal(size=(800, 2))
+    pairs, strengths = [], []
+    for anchor in rng.choice(800, 50, replace=False):
+        for partner in rng.choice(np.flatnonzero(blob == 3 - blob[anchor]), 7, replace=False):
+            if rng.random() < 0.05:
+                continue
+            strength = rng.uniform(0.6, 1)
+            other = rng.integers(800) if rng.random() < 1 - strength else partner
+            if other != anchor:
+                pairs.append((anchor, other))
+                strengths.append(strength)
+    return X, np.isin(blob, [0, 3]).astype(int), np.array(pairs), np.array(strengths)
+
+
+def ambiguous_pairs(X: Any, y: Any, n_pairs: int, rng: Any) -> tuple[Any, Any]:
+    """Section 3.2: the rows whose class is least clear, each paired with a row near the centre of its class.
+
+    A pair has a strength drawn from [0.6, 1], and joins a random row instead with one minus that probability.
+    """
+    classes = np.unique(y)
+    densities = np.column_stack([
+        GaussianMixture(1, reg_covar=1e-2).fit(X[y == one]).score_samples(X) + np.log((y == one).mean())
+        for one in classes
+    ])  # fmt: skip
+    own = densities[np.arange(len(y)), y]
+    clear = own - np.logaddexp.reduce(densities, axis=1)
+    pairs, strengths = [], []
+    for row in np.argsort(clear)[:n_pairs]:
+        members = np.flatnonzero(y == y[row])
+        near = members[np.argsort(-densities[members, y[row]])[:5]]
+        strength = rng.uniform(0.6, 1)
+        partner = rng.integers(len(y)) if rng.random() < 1 - strength else rng.choice(near[near != row])
+        if partner != row:
+            pairs.append((row, partner))
+            strengths.append(strength)
+    return np.array(pairs), np.array(strengths)
+
+
+def halves(name: str, n_repeats: int) -> dict[str, list[float]]:
+    """Errors on the test half, by kind of knowledge."""
+    X, y = (load_iris if name == "Iris" else load_wine)(return_X_y=True)
+    if name == "Wine":
+        X = StandardScaler().fit_transform(X)
+    kind = "full" if name == "Iris" else "diag"
+    found: dict[str, list[float]] = {}
+    for repeat in range(n_repeats):
+        rng = np.random.default_rng(repeat)
+        order = rng.permutation(len(y))
+        train, test = order[: len(y) // 2], order[len(y) // 2 :]
+        pairs, strengths = ambiguous_pairs(X[train], y[train], round(0.05 * len(y)), rng)
+        for word, model in fitted(X[train], pairs, strengths, 3, kind).items():
+            found.setdefault(word, []).append(error(y[test], model.predict(X[test])))
+    return found
+
+
+def table(number: int) -> tuple[Any, Any, Any, Any, int]:
+    """One of ten tables: clusters that overlap, sizes that differ, and 10, 20 or 30 % of the pairs wrong."""
+    rng = np.random.default_rng([22, number])
+    n_clusters, n_columns = int(rng.integers(2, 6)), int(rng.integers(2, 8))
+    sizes = rng.multinomial(300, rng.dirichlet(np.full(n_clusters, 3.0))) + 20
+    y = np.repeat(np.arange(n_clusters), sizes)
+    centers = rng.normal(size=(n_clusters, n_columns)) * rng.uniform(1.0, 2.5)
+    X = centers[y] + rng.normal(size=(len(y), n_columns)) * rng.uniform(0.5, 1.5, size=(n_clusters, n_columns))[y]
+    wrong = (0.1, 0.2, 0.3)[number % 3]
+    pairs = []
+    while len(pairs) < 60:
+        one, two = rng.integers(len(y), size=2)
+        if one != two and (y[one] == y[two]) == (rng.random() >= wrong):
+            pairs.append((one, two))
+    return X, y, np.array(pairs), np.full(60, 1 - wrong), n_clusters
+
+
+def ratio(n_rows: int, n_repeats: int) -> float:
+    """Time of one more round over that of scikit-learn's GaussianMixture: medians of differences."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(n_rows, 16)), rng.integers(10, size=n_rows)
+    rows = rng.permutation(n_rows)[: n_rows // 100].reshape(-1, 2)
+    same = y[rows[:, 0]] == y[rows[:, 1]]
+    known = Constraints(rows[same], rows[~same], n_samples=n_rows)
+    init = X[:10]
+    ratios = []
+    for _ in range(n_repeats):
+        seconds = []
+        for rounds in (5, 25):
+            theirs = GaussianMixture(10, covariance_type="diag", means_init=init, init_params="random_from_data",
+                                     max_iter=rounds, tol=0, random_state=0)  # fmt: skip
+            ours = ConstrainedGaussianMixture(10, covariance_type="diag", init=init, max_iter=rounds, tol=0)
+            seconds.append([_seconds(theirs.fit, X), _seconds(ours.fit, X, constraints=known)])
+        (few_theirs, few_ours), (many_theirs, many_ours) = seconds
+        ratios.append((many_ours - few_ours) / (many_theirs - few_theirs))
+    return median(ratios)
+
+
+def _seconds(call: Any, *args: Any, **kwargs: Any) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        start = time.perf_counter()
+        call(*args, **kwargs)
+        return time.perf_counter() - start

@@ -1,0 +1,173 @@
+"""Laws of size limits, for every estimator with the capability `sizes`, and of refusals, for every hard method."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from clew import Constraints
+from clew._registry import all_estimators
+from clew.evaluation import same_partition
+from clew.exceptions import ConstraintError, InfeasibleConstraintsError
+from tests.conformance.scenarios import SCENARIOS, build
+from tests.reference.sized_instances import draw
+
+SIZED = [cls for cls in all_estimators("clusterer") if cls._capabilities.sizes == "hard"]
+# The exact solver counts labellings with k clusters and without noise.
+HARD = [
+    cls
+    for cls in all_estimators("clusterer")
+    for can in [cls().capabilities]
+    if cls in SIZED or (can.cannot_link == "hard" and can.needs_n_clusters and not can.noise and can.pairwise is None)
+]
+EXAMPLES = [
+    pytest.param(example, id=f"{cls.__name__}{number}")
+    for cls in SIZED
+    for number, example in enumerate(cls._examples())
+]
+every_example = pytest.mark.parametrize("example", EXAMPLES)
+every_class = pytest.mark.parametrize("cls", SIZED)
+every_scenario = pytest.mark.parametrize("scenario", [pytest.param(one, id="-".join(one)) for one in SCENARIOS])
+
+
+def limited(example, lower, upper):
+    return clone(example).set_params(size_min=lower, size_max=upper, n_init=2)
+
+
+def band(case, k, slack):
+    """Limits that the hidden labelling keeps, the same for every cluster."""
+    sizes = np.bincount(case.hidden, minlength=k)
+    return max(int(sizes.min()) - slack, 0), int(sizes.max()) + slack
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("slack", [0, 2])
+@every_scenario
+@every_example
+def test_sizes_hold_with_every_kind_of_knowledge(example, scenario, slack, seed):
+    case = build(scenario, example, seed)
+    low, high = band(case, example.n_clusters, slack)
+    model = limited(example, low, high).fit(case.X, constraints=case.constraints)
+    sizes = np.array([(model.labels_ == label).sum() for label in model.cluster_labels_])
+    assert sizes.tolist() == model.cluster_sizes_.tolist()
+    assert ((sizes >= low) & (sizes <= high)).all()
+    if model.capabilities.must_link == "hard":
+        assert len(model.violated_must_link_) == len(model.violated_cannot_link_) == 0
+    history = model.objective_history_
+    assert (np.diff(history) <= 1e-12 * (float((case.X**2).sum()) + abs(history[0]))).all()
+    if hasattr(model, "lower_bound_"):
+        assert model.lower_bound_ <= model.objective_
+        if scenario[1] == "none":
+            assert model.lower_bound_ == model.objective_
+
+
+@every_example
+def test_limits_of_their_own_hold_for_each_cluster(example, seed):
+    case = build(("blobs", "labels"), example, seed)
+    known = case.constraints.labels
+    least = np.bincount(known[known >= 0], minlength=3)
+    upper = np.array([8, 10, 12])
+    upper = np.maximum(upper, least)
+    model = limited(example, [0, 5, 10], upper.tolist()).fit(case.X, constraints=case.constraints)
+    assert (model.cluster_sizes_ <= upper).all()
+    assert (model.cluster_sizes_ >= [0, 5, 10]).all()
+
+
+@every_example
+def test_one_limit_is_that_limit_for_every_cluster(example, seed):
+    case = build(("blobs", "pairs"), example, seed)
+    first = limited(example, 8, 12).fit(case.X, constraints=case.constraints)
+    second = limited(example, [8, 8, 8], np.full(3, 12)).fit(case.X, constraints=case.constraints)
+    assert (first.labels_ == second.labels_).all()
+
+
+@every_example
+def test_limits_that_nothing_meets_change_nothing(example, seed):
+    case = build(("blobs", "none"), example, seed)
+    init = np.arange(3) if hasattr(example, "max_shake") else case.X[:3]  # medoids are rows, means are points
+    plain = clone(example).set_params(init=init).fit(case.X)
+    assert same_partition(limited(example, 0, len(case.X)).set_params(init=init).fit(case.X).labels_, plain.labels_)
+
+
+@every_class
+def test_limits_that_cannot_hold_are_refused_with_the_arithmetic(cls, seed):
+    X = np.random.default_rng(seed).normal(size=(150, 2))
+    with pytest.raises(
+        InfeasibleConstraintsError, match=r"3 clusters of at most 40 hold 120 rows, the data has 150\. "
+    ):
+        cls(3, size_max=40).fit(X)
+    with pytest.raises(
+        InfeasibleConstraintsError, match=r"3 clusters of at least 60 need 180 rows, the data has 150\. "
+    ):
+        cls(3, size_min=60).fit(X)
+    with pytest.raises(
+        InfeasibleConstraintsError, match="3 clusters of at most 10, 20 and 40 hold 70 rows, the data has 150"
+    ):
+        cls(3, size_max=[10, 20, 40]).fit(X)
+
+
+def check_instance(rng):
+    """No hard method breaks a pair or a size, and every refusal is right; returns the number of refusals."""
+    case = draw(rng)
+    n_refused = 0
+    for cls in HARD:
+        sized = cls in SIZED
+        options = {"n_clusters": case.k, "n_init": 1, "random_state": 0}
+        params = {name: value for name, value in options.items() if name in cls().get_params()}
+        if sized:
+            params |= {"size_min": case.lower.tolist(), "size_max": case.upper.tolist()}
+        in_weights = "size_unit" in cls._parameters and case.in_weights
+        if in_weights:
+            params["size_unit"] = "weight"
+        elif sized and case.in_weights:
+            continue
+        model = cls(**params)
+        weights = {"sample_weight": case.weights} if in_weights else {}
+        hard = cls._capabilities.cannot_link == "hard"
+        with contextlib.suppress(ConstraintError):
+            model.fit(case.X, constraints=case.constraints, **weights)
+        if not hasattr(model, "labels_"):
+            n_refused += 1
+            assert not case.is_feasible(pairs=hard, sizes=sized), (cls.__name__, case)
+            continue
+        assert not sized or case.keeps_sizes(model.labels_), (cls.__name__, case)
+        assert not hard or case.keeps_pairs(model.labels_), (cls.__name__, case)
+    return n_refused
+
+
+@pytest.mark.filterwarnings("ignore::clew.exceptions.FewerClustersWarning")
+@pytest.mark.parametrize("block", range(2))
+def test_no_hard_method_breaks_anything_and_every_refusal_is_right(block, seed):
+    found = [check_instance(np.random.default_rng([seed, case])) for case in range(50 * block, 50 * block + 50)]
+    assert 0 < sum(found) < 50 * len(HARD)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::clew.exceptions.FewerClustersWarning")
+@pytest.mark.parametrize("block", range(10))
+def test_ten_thousand_random_instances(block, seed):
+    found = [check_instance(np.random.default_rng([seed, case])) for case in range(1000 * block, 1000 * block + 1000)]
+    assert 0 < sum(found) < 1000 * len(HARD)
+
+
+@every_class
+def test_weights_cannot_be_negative_or_missing(cls):
+    if not cls._capabilities.sample_weight:
+        return
+    for wrong, told in ((-1.0, "-1"), (np.nan, "nan")):
+        with pytest.raises(ValueError, match=rf"sample_weight\[1\] is {told}: expected a number >= 0"):
+            cls(2, size_min=1).fit(np.eye(4), sample_weight=[1, wrong, 1, 1])
+
+
+@every_class
+def test_blocks_larger_than_every_limit_are_named(cls):
+    if cls._capabilities.must_link != "hard":
+        return
+    known = Constraints(must_link=[(1, 4), (4, 6)], n_samples=8)
+    message = "Rows 1, 4 and 6 are must-linked and are a block of 3 rows, but no cluster may hold more than 2"
+    with pytest.raises(InfeasibleConstraintsError, match=message) as found:
+        cls(4, size_max=2).fit(np.eye(8), constraints=known)
+    assert found.value.rows.tolist() == [1, 4, 6]

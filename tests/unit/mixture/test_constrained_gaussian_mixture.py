@@ -1,0 +1,81 @@
+"""Mixtures under hard constraints: bad input, degenerate components and the number of clusters."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from clew import ConstrainedGaussianMixture, Constraints
+from clew.exceptions import (
+    ContradictoryConstraintsError,
+    DataError,
+    FewerClustersWarning,
+    InfeasibleConstraintsError,
+    ParameterError,
+)
+from clew.mixture._gaussians import estimate
+
+X, Y = make_blobs(90, centers=[[0, 0], [6, 0], [0, 6]], random_state=0)
+
+
+def test_contradictory_certain_pairs_are_refused_with_their_chain():
+    with pytest.raises(ContradictoryConstraintsError, match=r"separates rows 0 and 2.*\(0-1-2\)"):
+        ConstrainedGaussianMixture(2).fit(X, constraints={"must_link": [(0, 1), (1, 2)], "cannot_link": [(0, 2)]})
+
+
+def test_infeasible_pairs_are_refused_with_the_rows_that_prove_it():
+    with pytest.raises(InfeasibleConstraintsError, match="Rows 0, 1 and 2 are pairwise cannot-linked"):
+        ConstrainedGaussianMixture(2).fit(X, constraints={"cannot_groups": [0, 0, 0] + [-1] * 87})
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_a_singular_covariance_is_refused_or_held_up_and_named(kind):
+    line = np.column_stack([X[:, 0], np.zeros(90)]) if kind != "spherical" else np.zeros((90, 2))
+    with pytest.raises(DataError, match=r"covariance of component 0 is singular.*Raise reg_covar"):
+        ConstrainedGaussianMixture(2, covariance_type=kind, reg_covar=0, random_state=0).fit(line)
+    with pytest.warns(FewerClustersWarning) if kind == "spherical" else nullcontext():
+        model = ConstrainedGaussianMixture(2, covariance_type=kind, random_state=0).fit(line)
+    assert model.singular_components_.tolist() == [0, 1]
+    assert ConstrainedGaussianMixture(3, covariance_type=kind, random_state=0).fit(X).singular_components_.size == 0
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_a_component_without_rows_keeps_its_mean_and_covariance(kind):
+    shares = np.eye(3)[Y]
+    before = estimate(X, shares, kind, 1e-6, None)
+    dead = shares[:, :2].sum(axis=1, keepdims=True) * [1, 0, 0] + shares[:, 2:] * [0, 0, 1]
+    after = estimate(X, dead, kind, 1e-6, before)
+    np.testing.assert_array_equal(after.means[1], before.means[1])
+    if kind != "tied":
+        np.testing.assert_array_equal(after.covariances[1], before.covariances[1])
+    assert np.isfinite(after.log_densities(X)).all()
+
+
+def test_auto_finds_the_number_and_skips_those_that_are_infeasible():
+    assert ConstrainedGaussianMixture("auto", random_state=0).fit(X).n_clusters_ == 3
+    known = {"cannot_groups": np.where(np.arange(90) < 5, 0, -1)}
+    model = ConstrainedGaussianMixture("auto", covariance_type="spherical", n_init=1, random_state=0)
+    assert model.fit(X, constraints=known).n_clusters_ >= 5
+    with pytest.raises(InfeasibleConstraintsError):
+        model.fit(X, constraints={"cannot_groups": np.zeros(90, dtype=int)})
+    with pytest.raises(ParameterError, match="init is an array, which fixes the number"):
+        ConstrainedGaussianMixture("auto", init=X[:3]).fit(X)
+
+
+def test_parts_beyond_the_limit_are_approximate_and_counted():
+    rows = range(12)
+    known = {"cannot_link": [(i, j) for i in rows for j in range(i) if Y[i] != Y[j]]}
+    exact = ConstrainedGaussianMixture(3, random_state=0).fit(X, constraints=known)
+    loopy = ConstrainedGaussianMixture(3, exact_limit=0, random_state=0).fit(X, constraints=known)
+    assert loopy.n_loopy_parts_ > 0
+    assert exact.n_exact_parts_ + exact.n_loopy_parts_ == loopy.n_exact_parts_ + loopy.n_loopy_parts_
+    np.testing.assert_allclose(loopy.probabilities_, exact.probabilities_, atol=0.05)
+
+
+def test_pairs_below_min_confidence_are_left_out():
+    known = Constraints(cannot_link=[(0, 1)], cannot_link_confidence=[0.4], n_samples=90)
+    model = ConstrainedGaussianMixture(3, min_confidence=0.5, random_state=0).fit(X, constraints=known)
+    np.testing.assert_array_equal(model.probabilities_, model.fit(X).probabilities_)
