@@ -70,3 +70,17 @@ def test_a_record_about_an_unknown_row_is_refused_by_name(ids):
             3,
             ids=ids,
         )
+
+
+def test_a_session_takes_a_frame_of_answers_like_a_file(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([vars(one) for one in RECORDS])
+    table = {"name": np.array(NAMES, dtype=object), "x": X[:, 0], "y": X[:, 1]}
+    with Session.create(tmp_path / "p.clew", table, id_column="name") as session:
+        assert session.import_answers(frame) == len(RECORDS)
+        assert session.import_answers(RECORDS) == 0
+        with pytest.raises(ConstraintError, match=r"The frame .*answer"):
+            session.import_answers(frame[["id_1", "id_2"]])
+    assert [(one.id_1, one.id_2, one.answer) for one in read_answers(frame)] == [
+        (one.id_1, one.id_2, one.answer) for one in RECORDS
+    ]

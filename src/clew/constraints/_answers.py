@@ -151,18 +151,18 @@ class Answers(Sequence[AnswerRecord]):
 
 
 def read_answers(
-    path: str | os.PathLike[str],
+    source: Any,
     *,
     format: str | None = None,
     table: Mapping[Any, Mapping[str, Any]] | None = None,
     id_columns: str | Sequence[str] = (),
 ) -> Answers:
-    """Read answers from files of clew and of other tools.
+    """Read answers from files and frames of clew and of other tools.
 
     Parameters
     ----------
-    path : path
-        csv, tsv, jsonl, json, parquet, txt or npz.
+    source : path or frame
+        A csv, tsv, jsonl, json, parquet, txt or npz file, or a pandas, polars or Arrow frame with the same columns.
     format : str, optional
         The tool that wrote the file: clew, splink, zingg, dedupe, label-studio, argilla, prodigy, cognitivefactory,
         cop-kmeans or metric-learn. Default: detected from the content.
@@ -190,7 +190,7 @@ def read_answers(
     ('c', 'different', 0.9)
     """
     known = None if table is None else list(table)
-    return Answers(read_records(path, format=format, table=table, id_columns=id_columns, known=known))
+    return Answers(read_records(source, format=format, table=table, id_columns=id_columns, known=known))
 
 
 def write_answers(path: str | os.PathLike[str], answers: Iterable[AnswerRecord]) -> None:

@@ -10,28 +10,35 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
+from clew._frames import as_frame
 from clew._tables import delimiter_of, encoding_of, read_json_lines, reading_arrays, require_pyarrow, unguarded
 from clew.constraints._records import Records, key_of
 from clew.constraints.formats import read_document, recognised
 from clew.constraints.formats._document import Document
-from clew.exceptions import FileError
+from clew.exceptions import ConstraintError, FileError
 
 _Content = tuple[Any, Callable[[int], str]]
 FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt", ".npz")
 
 
 def read_records(
-    path: str | os.PathLike[str],
+    source: Any,
     *,
     format: str | None = None,
     table: Mapping[Any, Mapping[str, Any]] | None = None,
     id_columns: str | Sequence[str] = (),
     known: Iterable[Any] | None = None,
 ) -> Records:
-    """Read a file of answers of any known tool. Errors name the file and the line."""
-    path = Path(path)
+    """Read a file, or a frame, of answers of any known tool. Errors name the file and the line."""
+    columns = (id_columns,) if isinstance(id_columns, str) else tuple(id_columns)
+    keys = None if known is None else frozenset(map(key_of, known))
+    frame = None if isinstance(source, str | os.PathLike) else as_frame(source, ConstraintError)
+    if frame is not None:
+        return records_of_document(document_of_frame(frame, table, columns, keys), format)
+    path = Path(source)
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise FileError(
@@ -47,16 +54,25 @@ def read_records(
     except UnicodeDecodeError as error:
         line = _first_line_not_utf8(path)
         raise FileError(f"{path.name} line {line}: not UTF-8. Save the file as UTF-8.") from error
-    document = Document(
-        path.name,
-        content,
-        where,
-        FileError,
-        table,
-        (id_columns,) if isinstance(id_columns, str) else tuple(id_columns),
-        None if known is None else frozenset(map(key_of, known)),
-    )
-    return records_of_document(document, format)
+    return records_of_document(Document(path.name, content, where, FileError, table, columns, keys), format)
+
+
+def document_of_frame(
+    frame: nw.DataFrame[Any], table: Any = None, id_columns: tuple[str, ...] = (), known: frozenset[Any] | None = None
+) -> Document:
+    """The cells of a frame, read like those of a file."""
+    content = {str(name): _cells(frame.get_column(name)) for name in frame.columns}
+    return Document("The frame", content, constraints_row, ConstraintError, table, id_columns, known)
+
+
+def constraints_row(place: int) -> str:
+    """How messages name a row of constraints that came from memory."""
+    return f"constraints row {place}"
+
+
+def _cells(column: nw.Series[Any]) -> list[Any]:
+    missing = column.is_null().to_list()
+    return [None if gone else value for value, gone in zip(column.to_list(), missing, strict=True)]
 
 
 def records_of_document(document: Document, format: str | None = None) -> Records:

@@ -13,7 +13,7 @@ from scipy import sparse
 from clew._frames import as_frame
 from clew.constraints._answers import Answers
 from clew.constraints._arrays import IntArray, as_rows_together, distinct_pairs, filled
-from clew.constraints._files import read_records, records_of_document
+from clew.constraints._files import constraints_row, read_records, records_of_document
 from clew.constraints._records import Records, arguments_of, key_of, row_lookup
 from clew.constraints.formats import recognised, records_of_manager
 from clew.constraints.formats._document import Document
@@ -61,10 +61,8 @@ def arguments_from(given: Any, n_samples: int | None, ids: Any, table: Any = Non
         return arguments_of(managed, ids, n_samples)
     if sparse.issparse(given):
         return _from_signed_matrix(given, ids)
-    frame = as_frame(given, ConstraintError)
-    if frame is not None:
-        columns = {str(name): _cells(frame.get_column(name)) for name in frame.columns}
-        return arguments_of(records_of_document(_document("The frame", columns, ids, table)), ids, n_samples)
+    if as_frame(given, ConstraintError) is not None:
+        return arguments_of(read_records(given, table=table, known=ids), ids, n_samples)
     series = nw.from_native(given, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         given = series.to_numpy()
@@ -122,12 +120,7 @@ def marks_unknown(value: Any) -> bool:
 
 def _document(name: str, content: Any, ids: Any, table: Any) -> Document:
     known = None if ids is None else frozenset(row_lookup(ids))
-    return Document(name, content, lambda place: f"constraints row {place}", ConstraintError, table, (), known)
-
-
-def _cells(column: nw.Series[Any]) -> list[Any]:
-    missing = column.is_null().to_list()
-    return [None if gone else value for value, gone in zip(column.to_list(), missing, strict=True)]
+    return Document(name, content, constraints_row, ConstraintError, table, (), known)
 
 
 def _ndim(given: Any) -> int:

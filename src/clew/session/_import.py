@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from clew._frames import as_frame
 from clew.active import Answer
 from clew.constraints import AnswerRecord, read_answers
 from clew.exceptions import ParameterError
@@ -16,13 +17,14 @@ _FIELDS = tuple(one.name for one in fields(AnswerRecord))
 
 
 def answers_in(given: Any, format: str | None, table: Mapping[Any, Mapping[str, Any]]) -> list[AnswerRecord]:
-    """Read answers from a file, or from records: dicts, (id_1, id_2, answer) tuples, or `AnswerRecord`."""
-    if isinstance(given, str | os.PathLike):
-        name = Path(given).name
+    """Read answers from a file, a frame, or records: dicts, (id_1, id_2, answer) tuples, or `AnswerRecord`."""
+    is_file = isinstance(given, str | os.PathLike)
+    if is_file or as_frame(given) is not None:
+        name = Path(given).name if is_file else None
         found = read_answers(given, format=format, table=table)
         return [one if one.source is not None else _record(vars(one) | {"source": name}) for one in found]
     if isinstance(given, Mapping) or not isinstance(given, Iterable):
-        raise ParameterError(f"Expected a file or records to import, got {type(given).__name__}.")
+        raise ParameterError(f"Expected a file, a frame or records to import, got {type(given).__name__}.")
     return [_record(one) for one in given]
 
 

@@ -621,9 +621,9 @@ class Session:
 
         Parameters
         ----------
-        answers : path or records
-            A file with the columns ``id_1, id_2, answer[, confidence, annotator, time, seconds, comment]``, a file of
-            another tool (see `clew.constraints.read_answers`), or such records as dicts or (id_1, id_2, answer) tuples.
+        answers : path, frame or records
+            A file or frame with the columns ``id_1, id_2, answer[, confidence, annotator, time, seconds, comment]`` or
+            of another tool (see `clew.constraints.read_answers`), or records as dicts or (id_1, id_2, answer) tuples.
         annotator : str, optional
             Annotator of the answers that name none.
         format : str, optional
