@@ -266,7 +266,7 @@ def delimiter_of(path: Path, header: str) -> str:
 
 
 def encoding_of(path: Path) -> str:
-    """The encoding that the first bytes of a text file tell; UTF-8 unless there is a byte order mark."""
+    """The encoding of a text file, detected by its byte order mark. UTF-8 if it has none."""
     with open(path, "rb") as file:
         start = file.read(2)
     return "utf-16" if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"

@@ -96,7 +96,7 @@ def words(*choices: str) -> Allowed:
 
 
 def array_like() -> Allowed:
-    """Anything with rows."""
+    """Accept an array, or anything that has rows."""
     return Allowed("an array", lambda value: not isinstance(value, str) and hasattr(value, "__len__"))
 
 
@@ -222,7 +222,7 @@ def _refuse_oblong(matrix: Any, kind: Pairwise) -> None:
 
 
 def refuse_negative(matrix: Any, kind: Pairwise, columns: npt.NDArray[np.int64]) -> Any:
-    """The matrix, if every entry is a finite number >= 0; `columns` are the rows of its columns."""
+    """Return the matrix if every entry is finite and >= 0. Column j of the matrix stands for row `columns[j]`."""
     values = matrix.data if sparse.issparse(matrix) else matrix
     bad = ~np.isfinite(values) | (values < 0)
     if bad.any():

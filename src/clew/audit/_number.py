@@ -228,7 +228,7 @@ def _log_likelihood(votes: FloatArray, same: BoolArray) -> float:
 
 
 def _log_cost(free: FloatArray, n_answers: int) -> FloatArray:
-    """Log-likelihood of that many answers that cost something, their share being the likeliest one up to a half."""
+    """Log-likelihood of the number of costly answers, at the most likely error rate of at most one half."""
     costly = np.minimum((n_answers * (1 - free) + 0.5) / (n_answers + 1), 0.5)
     return np.asarray(n_answers * (costly * np.log(costly) + (1 - costly) * np.log(1 - costly)))
 

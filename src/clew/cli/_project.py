@@ -55,7 +55,7 @@ class ProjectRequest:
 
     @property
     def typed(self) -> str:
-        """The project as it is typed in another command."""
+        """The words that name this project on the command line, for suggested commands."""
         return typed(self.place, self.project_name)
 
     def settings(self) -> dict[str, Any]:

@@ -78,7 +78,7 @@ class Problem(ABC):
     @property
     @abstractmethod
     def constant(self) -> float:
-        """Sum of the parts that the scores of all rows leave out."""
+        """The part of the objective that scores leave out, because it is the same for every labelling."""
 
     @property
     @abstractmethod

@@ -40,7 +40,7 @@ class Policy:
         """Add the pull of broken pairs to the sums and weights of the new centres."""
 
     def learn(self, problem: Problem, centers: FloatArray, labels: Labels) -> tuple[Problem, FloatArray]:
-        """The problem and the centres for the next round, after all rows have `labels` and the clusters new centres."""
+        """Adapt the metric to the new labels and centres; return the problem and the centres of the next round."""
         return problem, centers
 
 

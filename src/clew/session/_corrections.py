@@ -62,7 +62,7 @@ class Correction:
         merge: all its rows; split: the two parts; move: the row; never: the two rows, where rows were named.
     changes : list of (rows, cluster before, cluster after)
     more_clusters : int
-        How many clusters there are more than before.
+        Number of clusters that it adds; negative if it removes some.
     waited : bool
         Whether it contradicted something when it was made, so that it did not change clusters at once.
     """
