@@ -12,9 +12,11 @@ $(VENV)/installed: pyproject.toml setup.py $(KERNELS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[app,plot]'
 	touch $@
 
-$(VENV)/ready: $(VENV)/installed
+# Not built on top of the above: each editable install compiles the kernels.
+$(VENV)/ready: pyproject.toml setup.py $(KERNELS)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	touch $@
+	touch $(VENV)/installed $@
 
 demo: $(VENV)/installed  ## cluster a bundled data set without and with knowledge
 	$(BIN)/clew demo

@@ -23,5 +23,6 @@ setup(
             "cdivision": True,
             "cpow": True,
         },
-    )
+    ),
+    options={"build_ext": {"parallel": True}},  # a compiler for each core
 )
