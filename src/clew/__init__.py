@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from clew.graph._cluster_edges import cluster_edges as cluster_edges
     from clew.hierarchical import *  # noqa: F403
     from clew.medoids import *  # noqa: F403
+    from clew.metric import *  # noqa: F403
     from clew.mixture import *  # noqa: F403
     from clew.partitional import *  # noqa: F403
     from clew.session import Session as Session

@@ -84,7 +84,7 @@ class Capabilities:
     quadratic: bool = False  # memory grows with the square of the number of rows
     needs_n_clusters: bool = True
     noise: bool = False  # labels_ may contain -1, for rows in no cluster
-    predicts: bool = False  # new rows get a cluster, too (an inductive method)
+    predicts: bool = False  # new rows get a cluster, or are mapped, too (an inductive method)
     streams: bool = False  # has partial_fit
     monotone: bool = False  # the objective never rises from round to round
 
@@ -139,6 +139,7 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
     _role: ClassVar[Role]
     _capabilities: ClassVar[Capabilities]
     _parameters: ClassVar[dict[str, Allowed]]
+    n_clusters: int | str  # where the method has this parameter
     _learned_attributes: ClassVar[dict[str, Learned]] = {
         "n_features_in_": Learned("integer", low=1, counts="columns"),
         "feature_names_in_": Learned("text", (("columns",),), optional=True),
@@ -214,6 +215,10 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
                 UnusedKnowledgeWarning,
             )
 
+    def _refuse_too_many_clusters(self, n_samples: int) -> None:
+        if self.capabilities.needs_n_clusters and int(self.n_clusters) > n_samples:
+            raise DataError(f"n_clusters={self.n_clusters}, but X has n_samples={n_samples} rows. Lower n_clusters.")
+
     def _warn_of_unused(self, constraints: Constraints) -> None:
         given = {
             "triplets": len(constraints.triplets) > 0,
@@ -276,17 +281,12 @@ class LabellingEstimator(ClusterMixin, ConstrainedEstimator):  # type: ignore[mi
         "violated_must_link_": Learned("integer", ((None, 2),), low=0),
         "violated_cannot_link_": Learned("integer", ((None, 2),), low=0),
     }
-    n_clusters: int | str
     labels_: npt.NDArray[Any]
 
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> npt.NDArray[Any]:
         """Cluster the rows and return their labels; takes what `fit` takes."""
         self.fit(X, y, **kwargs)
         return self.labels_
-
-    def _refuse_too_many_clusters(self, n_samples: int) -> None:
-        if self.capabilities.needs_n_clusters and int(self.n_clusters) > n_samples:
-            raise DataError(f"n_clusters={self.n_clusters}, but X has n_samples={n_samples} rows. Lower n_clusters.")
 
     def _set_first_labels(self, given: Checked, labels: npt.NDArray[Any]) -> None:
         """Set `labels_` of a first fit. Labels are class names if the user named the classes."""
@@ -456,20 +456,13 @@ class AlternativeClusterer(LabellingEstimator):
         return self
 
 
-class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedEstimator):  # type: ignore[misc]
-    """Base of the metric learners: each supplies `_fit`, `_transform` and `_n_features_out`.
-
-    `transform` maps rows to a space in which Euclidean distance is the learned metric.
-    """
+class FittedMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedEstimator):  # type: ignore[misc]
+    """What all metric learners share: each supplies `_fit` and `_n_features_out`."""
 
     _role = "metric learner"
 
     def _fit(self, X: Any, constraints: Constraints, rng: np.random.Generator) -> None:
         """Learn from checked rows; set learned attributes."""
-        raise NotImplementedError  # pragma: no cover
-
-    def _transform(self, X: Any) -> npt.NDArray[Any]:
-        """Map checked rows."""
         raise NotImplementedError  # pragma: no cover
 
     def fit(self, X: Any, y: Any = None, *, constraints: Any = None) -> Self:
@@ -485,8 +478,20 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Constrain
         """
         with self._whole_or_not_at_all():
             given = self._checked(X, y, constraints)
+            self._refuse_too_many_clusters(given.X.shape[0])
             self._fit(given.X, given.constraints, given.rng)
         return self
+
+
+class MetricLearner(FittedMetric):
+    """Base of the metric learners that map new rows, too: each also supplies `_transform`.
+
+    `transform` maps rows to a space in which Euclidean distance is the learned metric.
+    """
+
+    def _transform(self, X: Any) -> npt.NDArray[Any]:
+        """Map checked rows."""
+        raise NotImplementedError  # pragma: no cover
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Map rows to the space in which Euclidean distance is the learned metric.
@@ -496,3 +501,33 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Constrain
         X : array-like or sparse matrix of shape (n_samples, n_features)
         """
         return self._transform(self._check_new_rows(X))
+
+
+class EmbeddingLearner(FittedMetric):
+    """Base of the metric learners that map the fitted rows only: `_fit` sets `embedding_`, and nothing maps new rows.
+
+    As with `sklearn.manifold.TSNE`, there is `fit_transform` but no `transform`.
+    """
+
+    _learned_attributes: ClassVar[dict[str, Learned]] = {
+        **FittedMetric._learned_attributes,
+        "embedding_": Learned("real", (("rows", "dimensions"),)),
+    }
+    embedding_: npt.NDArray[Any]
+
+    def fit_transform(self, X: Any, y: Any = None, *, constraints: Any = None) -> npt.NDArray[Any]:
+        """Learn a metric, and return the rows in the space in which Euclidean distance is that metric.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+            Present for scikit-learn. Constraints are refused here: pass them by name.
+        constraints : Constraints, labels, dict, frame, sparse matrix, path or None
+            See `Constraints.of`.
+        """
+        return self.fit(X, y, constraints=constraints).embedding_
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])

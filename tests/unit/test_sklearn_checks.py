@@ -13,7 +13,8 @@ from clew.testing import expected_failed_checks
 # The checks give products of rows to methods of square matrices, which are no dissimilarities: many are below 0.
 EXAMPLES = [
     pytest.param(example, id=f"{cls.__name__}-{number}", marks=[pytest.mark.slow] if number else [])
-    for cls in all_estimators("clusterer")
+    for role in ("clusterer", "metric learner")
+    for cls in all_estimators(role)
     for number, example in enumerate(cls._examples())
     if example.capabilities.pairwise != "dissimilarity"
 ]

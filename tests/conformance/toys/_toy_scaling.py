@@ -12,7 +12,7 @@ from clew._validation import RANDOM_STATE
 class ToyScaling(MetricLearner):
     """Divide each column by how much must-linked rows differ in it."""
 
-    _capabilities = Capabilities(labels="ignored", must_link="soft", cannot_link="ignored")
+    _capabilities = Capabilities(labels="ignored", must_link="soft", cannot_link="ignored", predicts=True)
     _parameters: ClassVar = {"random_state": RANDOM_STATE}
     _learned_attributes: ClassVar = {
         **MetricLearner._learned_attributes,

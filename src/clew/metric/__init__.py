@@ -1,0 +1,5 @@
+"""Metric learners: they map rows to a space in which Euclidean distance agrees with the constraints."""
+
+from clew.metric._geometry_preserving_learner import GeometryPreservingLearner
+
+__all__ = ["GeometryPreservingLearner"]
