@@ -20,6 +20,7 @@ from benchmarks import (
     methods,
     metrics,
     mixtures,
+    never_worse,
     quality,
     rounds,
     seeding,
@@ -58,6 +59,7 @@ BENCHMARKS = {
     "medoids": medoids.run,
     "circles": medoids.run_circles,
     "swaps": medoids.run_swaps,
+    "never-worse": never_worse.run,
 }
 
 

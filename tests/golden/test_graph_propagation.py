@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -80,9 +82,7 @@ def test_trust_goes_to_the_partition_that_foresees_the_answers(seed):
     X = rng.choice([-1.0, 1.0], size=(80, 2)) * [5, 4] + rng.normal(size=(80, 2))
     kernels = build_kernels(build_neighbor_graph(X, 5, 0), 2, 0)
     by_column = np.array([X[:, 0] > 0, X[:, 1] > 0]).astype(np.int64)
-    kernels = type(kernels)(
-        kernels.columns, kernels.bandwidth, kernels.diffusion, kernels.walk, by_column, np.full(5, 0.2)
-    )
+    kernels = replace(kernels, partitions=by_column, prior=np.full(5, 0.2), agreement=np.zeros(2))
     rows = np.arange(20)
     for column in range(2):
         labelled = LabelledRows(rows, by_column[column, rows], np.ones(20))

@@ -23,10 +23,10 @@ NOISE = 0.1
 # Standard deviations of the log-normal priors on the kernel weights and on the noise.
 _WEIGHT_SPREAD, _NOISE_SPREAD = 0.7, 1.0
 # With fewer labelled rows the prior weights are kept. A sample of at most the second number fits the weights.
-_LEAST_EVIDENCE, _MOST_EVIDENCE = 4, 200
+_LEAST_EVIDENCE, MOST_EVIDENCE = 4, 200
 _ITERATIONS = 15
 # At most this many labelled rows enter the regression, whose time is cubic in their number.
-_MOST_LABELLED = 600
+MOST_LABELLED = 600
 # Lower bound on a class probability, divided by the number of classes.
 _FLOOR = 0.01
 # Added to the diagonal so that the Cholesky factorisation exists.
@@ -47,9 +47,15 @@ class LabelledRows(NamedTuple):
         """At most `most` of the rows, spread evenly over the classes."""
         if len(self.rows) <= most:
             return self
-        order = np.lexsort((np.arange(len(self.rows)), self.classes))
-        kept = np.sort(order[np.linspace(0, len(order) - 1, most).astype(np.int64)])
+        kept = self.places(most)
         return LabelledRows(self.rows[kept], self.classes[kept], self.noise[kept])
+
+    def places(self, most: int) -> IntArray:
+        """Positions of at most `most` of the rows, spread evenly over the classes."""
+        if len(self.rows) <= most:
+            return np.arange(len(self.rows))
+        order = np.lexsort((np.arange(len(self.rows)), self.classes))
+        return np.sort(order[np.linspace(0, len(order) - 1, most).astype(np.int64)])
 
 
 def concatenated(first: LabelledRows, second: LabelledRows) -> LabelledRows:
@@ -79,13 +85,22 @@ def fit_weights(kernels: KernelSum, labelled: LabelledRows) -> KernelWeights:
 
     The common scale of all weights is profiled out.
     """
-    labelled = labelled.subsample(_MOST_EVIDENCE)
+    labelled = labelled.subsample(MOST_EVIDENCE)
     classes, codes = np.unique(labelled.classes, return_inverse=True)
-    if len(labelled.rows) < _LEAST_EVIDENCE or len(classes) < 2:
+    if len(classes) < 2:
         return prior_weights(kernels)
-    matrices = np.concatenate([kernels.each(labelled.rows), np.diag(labelled.noise)[None]])
     targets = np.eye(len(classes))[codes] - 1 / len(classes)
-    start = np.log(np.append(kernels.prior, NOISE))
+    return fit_weights_to(kernels, labelled, targets, prior_weights(kernels))
+
+
+def fit_weights_to(
+    kernels: KernelSum, labelled: LabelledRows, targets: FloatArray, prior: KernelWeights
+) -> KernelWeights:
+    """The weights for targets of any kind: one line of `targets` for each labelled row. Few rows keep the prior."""
+    if len(labelled.rows) < _LEAST_EVIDENCE:
+        return prior
+    matrices = np.concatenate([kernels.each(labelled.rows), np.diag(labelled.noise)[None]])
+    start = np.log(np.append(prior.values, prior.noise))
     spread = np.append(np.full(len(start) - 1, _WEIGHT_SPREAD), _NOISE_SPREAD)
     found = minimize(
         _negative_log_evidence,
@@ -124,16 +139,16 @@ def class_probabilities(
     kernels: KernelSum, labelled: LabelledRows, weights: KernelWeights, n_classes: int
 ) -> FloatArray:
     """Probabilities of all rows for classes 0 to `n_classes` - 1; classes without labelled rows get the lower bound."""
-    labelled = labelled.subsample(_MOST_LABELLED)
-    covariance = _covariance(kernels.gram(weights.values, labelled.rows), labelled.noise, weights.noise)
-    dual = cho_solve(cho_factor(covariance, lower=True), _targets(labelled, n_classes))
+    labelled = labelled.subsample(MOST_LABELLED)
+    matrix = covariance(kernels.gram(weights.values, labelled.rows), labelled.noise, weights.noise)
+    dual = cho_solve(cho_factor(matrix, lower=True), _targets(labelled, n_classes))
     return _probabilities(kernels.product(weights.values, labelled.rows, dual), labelled)
 
 
 def leave_one_out(gram: FloatArray, labelled: LabelledRows, noise: float, n_classes: int) -> FloatArray:
     """Probabilities of each labelled row from all the others, given their kernel matrix (`rasmussen2006`, Eq. 5.12)."""
     targets = _targets(labelled, n_classes)
-    inverse = np.linalg.inv(_covariance(gram, labelled.noise, noise))
+    inverse = np.linalg.inv(covariance(gram, labelled.noise, noise))
     return _probabilities(targets - (inverse @ targets) / np.diag(inverse)[:, None], labelled)
 
 
@@ -144,7 +159,7 @@ def _targets(labelled: LabelledRows, n_classes: int) -> FloatArray:
     return targets
 
 
-def _covariance(gram: FloatArray, noise_factors: FloatArray, noise: float) -> FloatArray:
+def covariance(gram: FloatArray, noise_factors: FloatArray, noise: float) -> FloatArray:
     return gram + np.diag(noise * noise_factors + _JITTER)
 
 
@@ -153,6 +168,11 @@ def _probabilities(deviations: FloatArray, labelled: LabelledRows) -> FloatArray
     probabilities = deviations + 1 / len(present)
     n_classes = probabilities.shape[1]
     probabilities[:, np.setdiff1d(np.arange(n_classes), present)] = 0.0
-    np.maximum(probabilities, _FLOOR / n_classes, out=probabilities)
-    probabilities /= probabilities.sum(axis=1, keepdims=True)
-    return probabilities
+    return normalized(probabilities)
+
+
+def normalized(scores: FloatArray) -> FloatArray:
+    """Scores as probabilities, in place: not below the lower bound, with a sum of 1 in each row."""
+    np.maximum(scores, _FLOOR / scores.shape[1], out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    return scores

@@ -17,8 +17,9 @@ from clew._persistence import Learned
 from clew._validation import RANDOM_STATE, Allowed, integer, number
 from clew.constraints import Closure, Constraints, require_coloring
 from clew.constraints._arrays import distinct_pairs
-from clew.graph._gaussian_process import LabelledRows, class_probabilities, concatenated, fit_weights, prior_weights
+from clew.graph._gaussian_process import LabelledRows, fit_weights, prior_weights
 from clew.graph._kernels import KernelSum, build_kernels, build_neighbor_graph
+from clew.graph._partition_prior import propagate
 from clew.partitional._seeding import cluster_labels
 from clew.solvers.coloring import WORK_LIMIT
 
@@ -78,7 +79,10 @@ class GraphPropagation(ConstrainedClusterer):
 
     .. math:: P(z_i = c) \propto \Big[ \tfrac1C + K_{i s} (K_{s s} + \sigma^2 I)^{-1} (Y_s - \tfrac1C) \Big]_+,
 
-    where :math:`\lambda` and :math:`\sigma^2` maximise the marginal likelihood under a log-normal prior. The diffusion
+    where :math:`\lambda` and :math:`\sigma^2` maximise the marginal likelihood under a log-normal prior. If the base
+    partitions predict labelled rows clearly better than the other labelled rows do, they become the prior mean instead
+    of :math:`1/C`: each base cluster is mapped to one class, and labels in it are Dirichlet counts around this class.
+    The diffusion
     kernel is :math:`(I - 0.99 S)^{-1}` for the normalised graph S, from its 100 leading eigenvectors (50 beyond 5,000
     rows), with rows scaled to norm 1. The prior weight of a base partition grows with its agreement with the other
     partitions and with the known pairs. A cluster without labelled rows is represented by the medoid of a base cluster
@@ -197,7 +201,7 @@ def graph_propagation(
     for _ in range(_MOST_ROUNDS):
         members = _labelled_rows(closed, placed)
         weights = fit_weights(kernels, members)
-        probabilities = class_probabilities(kernels, concatenated(members, medoids), weights, len(clusters))
+        probabilities = propagate(kernels, members, medoids, weights, len(clusters))
         if potentials is not None:
             probabilities = mean_field(probabilities, *potentials)
         found = hard_assignment(certain, closed, blocks, fixed, probabilities, work_limit)

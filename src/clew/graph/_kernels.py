@@ -81,6 +81,8 @@ class KernelSum:
     partitions : ndarray of shape (n_partitions, n_rows)
     prior : ndarray of shape (3 + n_partitions,)
         Prior weight of each kernel.
+    agreement : ndarray of shape (n_partitions,)
+        Mean ARI of each partition with the other partitions.
     """
 
     columns: FloatArray
@@ -89,6 +91,7 @@ class KernelSum:
     walk: sparse.csr_array
     partitions: IntArray
     prior: FloatArray
+    agreement: FloatArray
 
     @property
     def n_rows(self) -> int:
@@ -209,7 +212,8 @@ def build_kernels(base: NeighborGraph, n_clusters: int, seed: int) -> KernelSum:
     agreement = np.array([np.mean([adjusted_rand_score(one, two) for two in partitions]) for one in partitions])
     weights = np.exp(_AGREEMENT * agreement)
     prior = np.concatenate([_PRIOR[:3], _PRIOR[3] * weights / weights.sum()])
-    return KernelSum(base.columns, base.bandwidth, base.diffusion, base.walk, partitions, prior)
+    with_others = (len(partitions) * agreement - 1) / (len(partitions) - 1)  # each agrees with itself
+    return KernelSum(base.columns, base.bandwidth, base.diffusion, base.walk, partitions, prior, with_others)
 
 
 def guess_n_clusters(base: NeighborGraph) -> int:

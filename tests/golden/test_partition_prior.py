@@ -1,0 +1,73 @@
+"""The base partitions as a prior: mapping, counts and smoothing against slow loops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+from math import lgamma
+
+import numpy as np
+import pytest
+
+from clew.evaluation import same_partition
+from clew.graph._gaussian_process import LabelledRows, prior_weights
+from clew.graph._kernels import build_kernels, build_neighbor_graph
+from clew.graph._partition_prior import _best, _class_evidence, partition_mean, propagate
+from tests.helpers import whole_numbers
+
+
+@pytest.fixture
+def kernels(seed):
+    X = whole_numbers(np.random.default_rng(seed), 30)
+    return build_kernels(build_neighbor_graph(X, 5, seed), 3, seed)
+
+
+def labelled_rows(rows, classes):
+    return LabelledRows(np.array(rows), np.array(classes), np.ones(len(rows)))
+
+
+def test_evidence_is_the_dirichlet_multinomial_probability_of_the_counts():
+    counts = np.array([[3.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    found = _class_evidence(counts)
+    for cluster in range(2):
+        for own in range(3):
+            prior = [10 * (one == own) + 1 / 3 for one in range(3)]
+            expected = lgamma(11) - lgamma(11 + counts[cluster].sum())
+            expected += sum(lgamma(p + n) - lgamma(p) for p, n in zip(prior, counts[cluster], strict=True))
+            np.testing.assert_allclose(found[cluster, own], expected)
+
+
+def test_the_mapping_is_the_best_of_all(seed):
+    scores = np.random.default_rng(seed).normal(size=(3, 4))
+    best = max(permutations(range(4), 3), key=lambda classes: sum(scores[i, c] for i, c in enumerate(classes)))
+    class_of, total = _best(scores, scores)
+    assert tuple(class_of) == best
+    np.testing.assert_allclose(total, scores[np.arange(3), list(best)].sum())
+
+
+def test_a_row_left_out_is_a_fit_without_its_label(kernels, seed):
+    """With one partition, and labels that do not change the mapping, the row's own count is all that is missing."""
+    alone = replace(kernels, partitions=kernels.partitions[:1], prior=kernels.prior[:4], agreement=np.ones(1))
+    labels = alone.partitions[0]
+    rows = np.concatenate([np.flatnonzero(labels == one)[:3] for one in range(3)])
+    labelled = labelled_rows(rows, labels[rows])
+    mean = partition_mean(alone, labelled, 3)
+    for place, row in enumerate(rows.tolist()):
+        cluster = labels[row]
+        before = (3 + 10 + 1 / 3) / 14
+        without = (2 + 10 + 1 / 3) / 13
+        assert mean.leave_one_out[place, cluster] - mean.values[row, cluster] == pytest.approx(without - before)
+
+
+def test_few_labels_that_fit_the_partitions_keep_the_result_without_answers(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(120, 6)) + 4 * np.repeat(np.eye(6)[:4], 30, axis=0)
+    kernels = build_kernels(build_neighbor_graph(X, 8, seed), 4, seed)
+    weights = prior_weights(kernels)
+    result = kernels.partitions[weights.partition]
+    rows = [int(np.flatnonzero(result == one)[0]) for one in range(3)]
+    labelled = labelled_rows(rows, [2, 0, 1])  # the fourth class has no label yet
+    nobody = LabelledRows(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+    found = propagate(kernels, labelled, nobody, weights, 4).argmax(axis=1)
+    assert same_partition(found, result)
+    assert [int(found[row]) for row in rows] == [2, 0, 1]
