@@ -10,6 +10,7 @@ import shutil
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO
 
@@ -25,6 +26,51 @@ WRITABLE = (".csv", ".tsv", ".jsonl", ".parquet")
 
 # Characters that make a spreadsheet run a cell as a formula, also in full width and after white space.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file to read, with the name that messages give it.
+
+    Uploads and standard input are read from temporary files, whose names mean nothing to people.
+
+    Attributes
+    ----------
+    path : Path
+        The file itself.
+    title : str
+        What messages call the file where they give its whole path: ``str(file)``.
+    name : str
+        What messages call the file where its name is enough.
+    """
+
+    path: Path
+    title: str
+    name: str
+
+    @classmethod
+    def of(cls, file: str | os.PathLike[str]) -> InputFile:
+        """Give a path its own name; an `InputFile` keeps the name it has."""
+        if isinstance(file, InputFile):
+            return file
+        path = Path(file)
+        return cls(path, str(path), path.name)
+
+    @classmethod
+    def called(cls, name: str, path: Path) -> InputFile:
+        """A temporary file that messages call `name`."""
+        return cls(path, name, name)
+
+    @property
+    def suffix(self) -> str:
+        """The ending of the file itself, in lower case, which says the format."""
+        return self.path.suffix.lower()
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)
+
+    def __str__(self) -> str:
+        return self.title
 
 
 @contextmanager
@@ -225,7 +271,7 @@ def _write_parquet(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     pyarrow.parquet.write_table(pyarrow.table(columns), path)
 
 
-def read_json_lines(path: Path, encoding: str | None = None) -> tuple[list[dict[str, Any]], list[int]]:
+def read_json_lines(path: InputFile, encoding: str | None = None) -> tuple[list[dict[str, Any]], list[int]]:
     """The objects of a jsonl file and the line of each; blank lines are skipped."""
     objects, lines = [], []
     with open(path, encoding=encoding or encoding_of(path)) as file:
@@ -257,15 +303,15 @@ def require_pyarrow() -> Any:
     return pyarrow
 
 
-def delimiter_of(path: Path, header: str) -> str:
+def delimiter_of(path: InputFile, header: str) -> str:
     """The separator of a csv or tsv file: the most frequent one in its header, outside quotes."""
-    if path.suffix.lower() == ".tsv" and "\t" in header:
+    if path.suffix == ".tsv" and "\t" in header:
         return "\t"
     plain = "".join(header.split('"')[::2])
     return max(SEPARATORS, key=plain.count)
 
 
-def encoding_of(path: Path) -> str:
+def encoding_of(path: str | os.PathLike[str]) -> str:
     """The encoding of a text file, detected by its byte order mark. UTF-8 if it has none."""
     with open(path, "rb") as file:
         start = file.read(2)

@@ -3,9 +3,8 @@
 import importlib.util
 
 import pytest
-from typer.testing import CliRunner
 
-from clew.cli._app import app
+from tests.command import type_in
 
 collect_ignore = [] if importlib.util.find_spec("sqlalchemy") else ["test_ask.py", "test_projects.py"]
 
@@ -16,10 +15,6 @@ def clew(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.delenv("CLEW_DEBUG", raising=False)
-
-    def type_in(*words, keys=None):
-        return CliRunner().invoke(app, [str(word) for word in words], prog_name="clew", input=keys)
-
     return type_in
 
 

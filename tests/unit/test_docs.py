@@ -93,8 +93,8 @@ def test_python_blocks_of_a_page_run_in_order_and_print_what_they_show(page, tmp
 
 
 def test_commands_of_the_shell_pages_run(tmp_path, monkeypatch):
-    testing = pytest.importorskip("typer.testing", reason="needs the extra cli")
-    from clew.cli._app import app
+    pytest.importorskip("typer", reason="needs the extra cli")
+    from tests.command import type_in
 
     monkeypatch.chdir(tmp_path)
     commands = [
@@ -105,7 +105,7 @@ def test_commands_of_the_shell_pages_run(tmp_path, monkeypatch):
         if line.startswith("clew ") and not line.startswith("clew serve ")  # a server runs until it is stopped
     ]
     assert commands[0] == "clew demo"
-    ran = {line: testing.CliRunner().invoke(app, shlex.split(line)[1:]).exit_code for line in commands}
+    ran = {line: type_in(*shlex.split(line)[1:]).exit_code for line in commands}
     assert ran == dict.fromkeys(commands, 0)
 
 

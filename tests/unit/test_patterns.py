@@ -29,8 +29,11 @@ def patterns() -> list[tuple[str, str]]:
     """Each pattern in the source, by the file that holds it: arguments of `re` and token patterns of vectorisers."""
     found = []
     for path in sorted(ROOT.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            where = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if "import re" in text or "token_pattern" in text else ():
+            if not isinstance(node, ast.Dict | ast.Call):
+                continue
+            where = f"{path.relative_to(ROOT)}:{node.lineno}"
             if isinstance(node, ast.Dict):
                 entries = zip(node.keys, node.values, strict=True)
                 found += [(where, value.value) for key, value in entries

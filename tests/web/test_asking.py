@@ -241,7 +241,7 @@ def test_a_quick_list_is_shown_until_all_evidence_is_weighed(client, answered):
     client.get("/api/labels")
     first = client.get("/api/review").json()
     assert (first["thorough"], first["working"], first["problem"]) == (False, True, None)
-    client.app.state.worker.errands.settle()
+    client.app.state.worker.jobs.settle()
     found = client.get("/api/review").json()
     assert (found["thorough"], found["problem"]) == (True, None)
     number = client.get("/api/answers").json()[-1]["id"]

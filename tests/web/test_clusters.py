@@ -203,7 +203,7 @@ def test_rows_of_any_kind_have_a_map_of_neighbours(X):
 def test_the_map_of_neighbours_is_made_in_the_background(client):
     first = client.get("/api/map?embedding=neighbours")
     assert (first.status_code, first.content) == (202, b"")
-    client.app.state.worker.errands.settle()
+    client.app.state.worker.jobs.settle()
     found = client.get("/api/map?embedding=neighbours")
     assert found.status_code == 200, found.text
     assert np.frombuffer(found.content, "<f4").shape == (24,)

@@ -29,5 +29,5 @@ def test_the_table_of_flags_is_that_of_the_command():
 def test_every_event_that_is_named_is_sent():
     sent = set(re.findall(r'_event\("(\w+)"', inspect.getsource(_events)))
     said = json.dumps(create_app(None, token="a-token").openapi())
-    assert sent == {"progress", "clusters", "errands"}
+    assert sent == {"progress", "clusters", "jobs"}
     assert set(re.findall(r"event `(\w+)`", said)) <= sent and all(f"`{name}`" in said for name in sent)

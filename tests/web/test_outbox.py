@@ -238,16 +238,16 @@ def test_every_answer_ends_in_the_log_once_and_in_order_whatever_happens(context
         for _ in range(rng.randint(1, 3)):
             if page.locator(".cards > .card:not(.skeleton) > .card-id").count() == 2:
                 said += give(page, 1, lambda *_: "unsure")
-        deed = rng.choice(["stop", "reload", "close"]) if is_up else "start"
-        if deed == "stop":
+        action = rng.choice(["stop", "reload", "close"]) if is_up else "start"
+        if action == "stop":
             server.kill()
             is_up = False
-        elif deed == "start":
+        elif action == "start":
             server.token = f"token-number-{step}-of-this-test"
             server.start()
             is_up = True
         else:
-            if deed == "close":
+            if action == "close":
                 page.close()
                 page = context.new_page()
             page.goto(server.server.page)

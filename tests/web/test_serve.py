@@ -10,12 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
 import pytest
-from typer.testing import CliRunner
 
 from clew import Session
-from clew.cli._app import app
 from clew.web import _serve
 from clew.web._tokens import token_of
+from tests.command import type_in
 
 
 class Server:
@@ -138,7 +137,7 @@ def test_the_command_line_of_the_browser_does_not_show_the_token(state_home, mon
 def clew(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    return lambda *words: CliRunner().invoke(app, ["serve", *words, "--no-browser"], prog_name="clew")
+    return lambda *words: type_in("serve", *words, "--no-browser")
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from clew import Constraints
+from clew._tables import InputFile
 from clew.cli import _exits
 from clew.constraints import AnswerRecord, read_records
 from clew.constraints._answers import answers_of
 from clew.constraints._records import Records, kinds_of
 from clew.datasets import Encoded, Table, as_table, encode, scaled
-from clew.exceptions import ClewError, DataError
+from clew.exceptions import DataError
 
 STDIN = "-"
 # Largest number of columns that are described; the rest is only counted.
@@ -59,11 +60,8 @@ class Reading:
             with open(path, "wb") as file:
                 file.write(start)
                 shutil.copyfileobj(sys.stdin.buffer, file)
-            try:
-                table = as_table(path, text=text, sep=self.sep, encoding=self.encoding)
-            except ClewError as error:
-                raise type(error)(str(error).replace(str(path), self.name).replace(path.name, self.name)) from None
-        return replace(table, source=self.name)
+            stdin = InputFile.called(self.name, path)
+            return as_table(stdin, text=text, sep=self.sep, encoding=self.encoding)
 
     def vectors(self, table: Table, *left_out: str | None) -> Vectors:
         """Give the rows as vectors of the chosen columns, by default all except the ids and `left_out`."""

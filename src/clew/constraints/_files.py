@@ -7,14 +7,21 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
 from clew._frames import as_frame
-from clew._tables import delimiter_of, encoding_of, read_json_lines, reading_arrays, require_pyarrow, unguarded
+from clew._tables import (
+    InputFile,
+    delimiter_of,
+    encoding_of,
+    read_json_lines,
+    reading_arrays,
+    require_pyarrow,
+    unguarded,
+)
 from clew.constraints._records import Records, key_of
 from clew.constraints.formats import read_document, recognised
 from clew.constraints.formats._document import Document
@@ -38,14 +45,14 @@ def read_records(
     frame = None if isinstance(source, str | os.PathLike) else as_frame(source, ConstraintError)
     if frame is not None:
         return records_of_document(document_of_frame(frame, table, columns, keys), format)
-    path = Path(source)
-    reader = _READERS.get(path.suffix.lower())
+    path = InputFile.of(source)
+    reader = _READERS.get(path.suffix)
     if reader is None:
         raise FileError(
             f"{path.name}: cannot read {path.suffix or 'a file without an ending'!r}. Use {', '.join(FORMATS)}."
         )
     try:
-        path.open("rb").close()  # the same message for a missing file in every format
+        path.path.open("rb").close()  # the same message for a missing file in every format
         content, where = reader(path)
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}. Check the path.") from None
@@ -92,8 +99,8 @@ def records_of_document(document: Document, format: str | None = None) -> Record
     return Records(content, document.where, document.error, document.name)
 
 
-def _first_line_not_utf8(path: Path) -> int:
-    content = path.read_bytes()
+def _first_line_not_utf8(path: InputFile) -> int:
+    content = path.path.read_bytes()
     try:
         content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -101,7 +108,7 @@ def _first_line_not_utf8(path: Path) -> int:
     return 1
 
 
-def _read_csv(path: Path) -> _Content:
+def _read_csv(path: InputFile) -> _Content:
     with open(path, newline="", encoding=encoding_of(path)) as file:
         first = file.readline()
         reader = csv.reader(chain([first], file), delimiter=delimiter_of(path, first))
@@ -125,14 +132,14 @@ def _read_csv(path: Path) -> _Content:
     return dict(zip(header, cells, strict=True)), lambda place: f"{path.name} line {lines[place]}"
 
 
-def _read_jsonl(path: Path) -> _Content:
+def _read_jsonl(path: InputFile) -> _Content:
     objects, lines = read_json_lines(path)
     return objects, lambda place: f"{path.name} line {lines[place]}"
 
 
-def _read_json(path: Path) -> _Content:
+def _read_json(path: InputFile) -> _Content:
     try:
-        value = json.loads(path.read_text(encoding=encoding_of(path)))
+        value = json.loads(path.path.read_text(encoding=encoding_of(path)))
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":  # one object a line, under the wrong ending
             return _read_jsonl(path)
@@ -144,7 +151,7 @@ def _read_json(path: Path) -> _Content:
     return value, lambda place: f"{path.name}, object {place}"
 
 
-def _read_text(path: Path) -> _Content:
+def _read_text(path: InputFile) -> _Content:
     """Read a file of COP-Kmeans: two row numbers and 1 or -1 per line, separated by spaces."""
     rows, lines = [], []
     with open(path, encoding=encoding_of(path)) as file:
@@ -161,7 +168,7 @@ def _read_text(path: Path) -> _Content:
     return columns, lambda place: f"{path.name} line {lines[place]}"
 
 
-def _read_pairs(path: Path) -> _Content:
+def _read_pairs(path: InputFile) -> _Content:
     """Read a file of metric-learn: an array of row pairs, and an array of 1 and -1."""
     with reading_arrays(path) as file, np.load(file, allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
@@ -173,7 +180,7 @@ def _read_pairs(path: Path) -> _Content:
     return columns, lambda place: f"{path.name}, pair {place}"
 
 
-def _read_parquet(path: Path) -> _Content:
+def _read_parquet(path: InputFile) -> _Content:
     parquet = require_pyarrow().parquet
     try:
         table = parquet.read_table(path)
@@ -183,7 +190,7 @@ def _read_parquet(path: Path) -> _Content:
     return columns, lambda place: f"{path.name} row {place}"
 
 
-_READERS: dict[str, Callable[[Path], _Content]] = {
+_READERS: dict[str, Callable[[InputFile], _Content]] = {
     ".csv": _read_csv,
     ".tsv": _read_csv,
     ".jsonl": _read_jsonl,

@@ -45,7 +45,7 @@ def as_table(data: Any, *, text: Collection[str] = (), sep: str | None = None, e
         path = Path(data)
         if path.is_dir():
             return _folder_of_images(path)
-        return read_table(path, text=text, sep=sep, encoding=encoding)
+        return read_table(data, text=text, sep=sep, encoding=encoding)
     if sparse.issparse(data):
         return _with_rows({"X": data.tocsr()})
     frame = as_frame(data)

@@ -8,14 +8,13 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from clew._tables import delimiter_of, encoding_of, read_json_lines, reading_arrays, require_pyarrow
+from clew._tables import InputFile, delimiter_of, encoding_of, read_json_lines, reading_arrays, require_pyarrow
 from clew.datasets._cells import check_unicode, columns_of
 from clew.datasets._rows import Rows
 from clew.datasets._size import check_size
@@ -229,17 +228,17 @@ def read_table(
     >>> table.ids("id"), table.matrix(id_column="id").ravel()
     (array(['007', '008'], dtype=object), array([1.5, 2. ]))
     """
-    path = Path(path)
-    suffix = path.suffix.lower()
+    path = InputFile.of(path)
+    suffix = path.suffix
     if sep is not None and (len(sep) != 1 or sep in '"\r\n'):
         raise ParameterError(f"The separator is {sep!r}: expected one character, such as ';' or a tab.")
     if suffix not in READABLE:
         raise FileError(f"Cannot read {path}: tables are read from {', '.join(READABLE[:-1])} or {READABLE[-1]}.")
-    if path.is_dir():
+    if path.path.is_dir():
         raise FileError(f"Cannot read {path}: it is a directory.")
     try:
         # The same message for a missing or locked file in every format.
-        path.open("rb").close()
+        path.path.open("rb").close()
         if max_bytes is not None:
             check_size(path, max_bytes)
         if suffix == ".npy":
@@ -267,7 +266,7 @@ def _encoding_name(codec: str) -> str:
     return "UTF-8" if codec.startswith("utf-8") else codec
 
 
-def _read_delimited(path: Path, text: frozenset[str], sep: str | None, encoding: str | None) -> Table:
+def _read_delimited(path: InputFile, text: frozenset[str], sep: str | None, encoding: str | None) -> Table:
     names, columns = _parse_delimited(path, text, sep, encoding)
     found = {name for name, column in zip(names, columns, strict=True) if column is None}
     if found:
@@ -281,7 +280,7 @@ def _read_delimited(path: Path, text: frozenset[str], sep: str | None, encoding:
 
 
 def _parse_delimited(
-    path: Path, text: frozenset[str], sep: str | None, encoding: str | None
+    path: InputFile, text: frozenset[str], sep: str | None, encoding: str | None
 ) -> tuple[list[str], list[NDArray[Any] | None]]:
     """Read the columns; None marks a column of numbers with a later block of text."""
     with open(path, encoding=encoding or encoding_of(path), newline="") as stream:
@@ -297,7 +296,7 @@ def _parse_delimited(
             raise FileError(f"{path}, line {reader.line_num}: {error}.") from error
 
 
-def _check_header(path: Path, names: list[str]) -> None:
+def _check_header(path: InputFile, names: list[str]) -> None:
     for position, name in enumerate(names, start=1):
         if not name:
             raise FileError(
@@ -315,7 +314,7 @@ def _check_header(path: Path, names: list[str]) -> None:
         raise FileError(f"{path}: the first line holds numbers ({names[0]}, ...). Add a line of column names.")
 
 
-def _checked_rows(path: Path, reader: Any, width: int) -> Iterator[list[str]]:
+def _checked_rows(path: InputFile, reader: Any, width: int) -> Iterator[list[str]]:
     for row in reader:
         if len(row) == width:
             yield row
@@ -367,7 +366,7 @@ def _number(text: str) -> float | None:
     return None if numbers is None else float(numbers[0])
 
 
-def _read_jsonl(path: Path, encoding: str | None) -> Table:
+def _read_jsonl(path: InputFile, encoding: str | None) -> Table:
     records, _ = read_json_lines(path, encoding)
     values = columns_of(str(path), records)
     if not values:
@@ -375,7 +374,7 @@ def _read_jsonl(path: Path, encoding: str | None) -> Table:
     return Table(str(path), values, tuple(values), len(records))
 
 
-def _read_npy(path: Path) -> Table:
+def _read_npy(path: InputFile) -> Table:
     with reading_arrays(path) as file:
         array = np.load(file, allow_pickle=False)
     if not isinstance(array, np.ndarray):
@@ -385,7 +384,7 @@ def _read_npy(path: Path) -> Table:
     return _table_of_arrays(path, {"X": array})
 
 
-def _read_npz(path: Path) -> Table:
+def _read_npz(path: InputFile) -> Table:
     with reading_arrays(path) as file, np.load(file, allow_pickle=False) as archive:
         if {"format", "shape", "data"} <= set(archive.files):
             return _table_of_arrays(path, {"X": _sparse_rows(file)})
@@ -411,7 +410,7 @@ def _sparse_rows(file: BinaryIO) -> Any:
     return matrix.tocsr()
 
 
-def _table_of_arrays(path: Path, arrays: dict[str, Any], features: tuple[str, ...] = ("X",)) -> Table:
+def _table_of_arrays(path: InputFile, arrays: dict[str, Any], features: tuple[str, ...] = ("X",)) -> Table:
     values = {}
     for name, array in arrays.items():
         if array.dtype.kind in "US" and array.ndim == 1:
@@ -426,7 +425,7 @@ def _table_of_arrays(path: Path, arrays: dict[str, Any], features: tuple[str, ..
     return Table(str(path), values, features, n_rows)
 
 
-def _read_parquet(path: Path) -> Table:
+def _read_parquet(path: InputFile) -> Table:
     pyarrow = require_pyarrow()
     try:
         stored = pyarrow.parquet.read_table(path)
@@ -443,7 +442,7 @@ def _read_parquet(path: Path) -> Table:
     return Table(str(path), values, features, stored.num_rows)
 
 
-def _from_arrow(path: Path, name: str, column: Any) -> NDArray[Any]:
+def _from_arrow(path: InputFile, name: str, column: Any) -> NDArray[Any]:
     from pyarrow import types
 
     if types.is_dictionary(column.type):
@@ -462,7 +461,7 @@ def _from_arrow(path: Path, name: str, column: Any) -> NDArray[Any]:
     return np.array(["" if value is None else str(value) for value in column.to_pylist()], dtype=object)
 
 
-def _vectors(path: Path, name: str, column: Any) -> NDArray[Any]:
+def _vectors(path: InputFile, name: str, column: Any) -> NDArray[Any]:
     from pyarrow import compute
 
     lengths = compute.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from math import prod
-from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from clew._tables import require_pyarrow
+from clew._tables import InputFile, require_pyarrow
 from clew.exceptions import FileError, TooLargeError
 
 # Bytes of a number, and of a Python string without its text.
@@ -35,8 +34,8 @@ def check_size(path: str | os.PathLike[str], max_bytes: int) -> None:
     ...     _ = path.write_text("id,size\\n007,1.5\\n008,2\\n")
     ...     check_size(path, 1_000)
     """
-    path = Path(path)
-    measure = {".parquet": _parquet, ".npz": _npz, ".npy": _npy}.get(path.suffix.lower(), _delimited)
+    path = InputFile.of(path)
+    measure = {".parquet": _parquet, ".npz": _npz, ".npy": _npy}.get(path.suffix, _delimited)
     size = measure(path, max_bytes)
     if size > max_bytes:
         raise TooLargeError(
@@ -49,7 +48,7 @@ def _megabytes(size: float) -> str:
     return f"{size / 2**20:,.0f} MB" if size >= 2**20 else f"{size:,.0f} bytes"
 
 
-def _delimited(path: Path, max_bytes: int) -> int:
+def _delimited(path: InputFile, max_bytes: int) -> int:
     size = 0
     with open(path, "rb") as file:
         while size <= max_bytes and (chunk := file.read(_CHUNK)):
@@ -57,12 +56,12 @@ def _delimited(path: Path, max_bytes: int) -> int:
     return size
 
 
-def _npy(path: Path, max_bytes: int) -> int:
+def _npy(path: InputFile, max_bytes: int) -> int:
     with open(path, "rb") as file:
         return _array_size(path, file)
 
 
-def _npz(path: Path, max_bytes: int) -> int:
+def _npz(path: InputFile, max_bytes: int) -> int:
     try:
         with ZipFile(path) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
@@ -79,7 +78,7 @@ def _npz(path: Path, max_bytes: int) -> int:
     return size
 
 
-def _array_size(path: Path, file: Any) -> int:
+def _array_size(path: InputFile, file: Any) -> int:
     """Bytes of an array by its header, which numpy allocates before it reads."""
     try:
         version = np.lib.format.read_magic(file)
@@ -90,7 +89,7 @@ def _array_size(path: Path, file: Any) -> int:
     return prod(shape) * max(1, dtype.itemsize)
 
 
-def _parquet(path: Path, max_bytes: int) -> int:
+def _parquet(path: InputFile, max_bytes: int) -> int:
     pyarrow = require_pyarrow()
     try:
         file = pyarrow.parquet.ParquetFile(path)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 from clew._frames import as_frame
+from clew._tables import InputFile
 from clew.active import Answer
 from clew.constraints import AnswerRecord, read_answers
 from clew.exceptions import ParameterError
@@ -20,7 +20,7 @@ def answers_in(given: Any, format: str | None, table: Mapping[Any, Mapping[str, 
     """Read answers from a file, a frame, or records: dicts, (id_1, id_2, answer) tuples, or `AnswerRecord`."""
     is_file = isinstance(given, str | os.PathLike)
     if is_file or as_frame(given) is not None:
-        name = Path(given).name if is_file else None
+        name = InputFile.of(given).name if is_file else None
         found = read_answers(given, format=format, table=table)
         return [one if one.source is not None else _record(vars(one) | {"source": name}) for one in found]
     if isinstance(given, Mapping) or not isinstance(given, Iterable):

@@ -44,7 +44,7 @@ class Latest:
 async def stream(worker: Worker, latest: Latest) -> AsyncIterator[str]:
     """Server-sent events: ``progress`` after every change, and ``clusters`` after every fit.
 
-    Both are also sent at the start. ``errands`` is sent when a background job, a review or a map, is done.
+    Both are also sent at the start. ``jobs`` is sent when a background job, a review or a map, is done.
     """
     latest.n_streams += 1
     try:
@@ -56,11 +56,11 @@ async def stream(worker: Worker, latest: Latest) -> AsyncIterator[str]:
 
 async def _news(worker: Worker, latest: Latest) -> AsyncIterator[str]:
     told: tuple[Any, ...] | None = None
-    n_fits, n_errands, quiet = -1, worker.errands.done, 0.0
+    n_fits, n_jobs, quiet = -1, worker.jobs.done, 0.0
     while not worker.closing:
-        if worker.errands.done != n_errands:
-            n_errands = worker.errands.done
-            yield _event("errands", {"done": n_errands}, worker.session.version)
+        if worker.jobs.done != n_jobs:
+            n_jobs = worker.jobs.done
+            yield _event("jobs", {"done": n_jobs}, worker.session.version)
         key = latest.key()
         if key != told:
             told, quiet = key, 0.0

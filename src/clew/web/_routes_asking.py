@@ -110,7 +110,7 @@ def asking_routes(worker: Worker) -> APIRouter:
         """List answers worth a second look, most suspicious first; a quick list until the full review is done."""
         return await worker.slow(_review, worker, limit)
 
-    @router.get("/history", response_model=list[show.Deed])
+    @router.get("/history", response_model=list[show.HistoryEntry])
     async def history(before: take.PathNumber | None = None, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> Any:
         """List all events, newest first. For the next page, pass the last event number as `before`."""
         return await worker.slow(_history, worker, before, limit)
@@ -124,7 +124,7 @@ def asking_routes(worker: Worker) -> APIRouter:
 
     @router.get("/events", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}}})
     async def events() -> StreamingResponse:
-        """Server-sent events: `progress` after every change, `clusters` after every fit, `errands` after long work."""
+        """Server-sent events: `progress` after every change, `clusters` after every fit, `jobs` after long work."""
         if latest.n_streams >= MOST_STREAMS:
             raise HTTPException(429, f"{MOST_STREAMS} event streams are open already. Close some pages.")
         return StreamingResponse(stream(worker, latest), media_type="text/event-stream")
@@ -151,7 +151,7 @@ def _review(worker: Worker, limit: int) -> show.Reviewed:
     """The latest full review without answers decided since, plus quick items for answers that came since."""
     session = worker.session
     quick = session.review(quick=True)
-    made = worker.errands.look("review", session.said_version, session.plan_review)
+    made = worker.jobs.look("review", session.said_version, session.plan_review)
     if made.value is None or made.key is None:
         return show.Reviewed(quick[:limit], False, made.working, made.problem)
     now = {record.id: record for record in session.answers()}
@@ -172,11 +172,11 @@ def _undone(worker: Worker, annotator: str | None) -> show.Undone:
         return show.Undone(None, None)
     number = event.payload.get("question") if event.kind == "answer" else None
     again = next((one for one in worker.session.pending() if one.id == number), None)
-    return show.Undone(show.deed(event, undone=True), again)
+    return show.Undone(show.history_entry(event, undone=True), again)
 
 
-def _history(worker: Worker, before: int | None, limit: int) -> list[show.Deed]:
+def _history(worker: Worker, before: int | None, limit: int) -> list[show.HistoryEntry]:
     events = worker.session.history()
     undone = {event.payload["undoes"] for event in events if event.kind == "undo"}
     chosen = [event for event in reversed(events) if before is None or event.seq < before]
-    return [show.deed(event, event.seq in undone) for event in chosen[:limit]]
+    return [show.history_entry(event, event.seq in undone) for event in chosen[:limit]]

@@ -20,7 +20,7 @@ from clew.web._worker import Worker
 
 _BYTES: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": {}}}}
 _LATER: dict[int | str, dict[str, Any]] = {
-    202: {"description": "The map is being computed. The event `errands` tells when it is ready."}
+    202: {"description": "The map is being computed. The event `jobs` tells when it is ready."}
 }
 
 
@@ -87,7 +87,7 @@ def cluster_routes(worker: Worker) -> APIRouter:
         if embedding == "pca":
             return _bytes(drawn.points, drawn.version)
         made = await worker.slow(
-            worker.errands.look, "map", drawn.version, lambda: NeighbourMap.of(drawn.rows, drawn.random_state)
+            worker.jobs.look, "map", drawn.version, lambda: NeighbourMap.of(drawn.rows, drawn.random_state)
         )
         if made.key != drawn.version:
             return Response(status_code=202, headers={"Clew-Rows": str(drawn.version)})

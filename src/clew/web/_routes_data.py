@@ -6,7 +6,6 @@ import errno
 import mimetypes
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,9 +15,10 @@ from fastapi.responses import FileResponse
 from starlette.exceptions import HTTPException
 
 from clew._registry import by_method_name
+from clew._tables import InputFile
 from clew.datasets import check_size
 from clew.datasets._images import confined
-from clew.exceptions import ClewError, FileError, NotFoundError, StorageError, TooLargeError
+from clew.exceptions import FileError, NotFoundError, StorageError, TooLargeError
 from clew.session import METRICS, SCALES, TEXTS, Session, strategies
 from clew.web import _models as take
 from clew.web import _views as show
@@ -79,7 +79,7 @@ def data_routes(worker: Worker) -> APIRouter:
     @router.post("/answers/import", status_code=201, response_model=show.Imported, openapi_extra=_FILE_BODY)
     async def import_answers(request: Request, name: FileName, annotator: take.Annotator | None = None) -> Any:
         """Import answers from a csv, tsv, jsonl or parquet file: id_1, id_2, answer."""
-        return show.Imported(await _uploaded(worker, request, name, partial(_imported, session, annotator, name)))
+        return show.Imported(await _uploaded(worker, request, name, partial(_imported, session, annotator)))
 
     @router.get("/export/{what}", response_class=Response, responses={200: {"content": {"*/*": {}}}})
     async def export(
@@ -132,8 +132,8 @@ def _file_of(session: Session, row: str, column: str) -> Path:
     return path
 
 
-async def _uploaded(worker: Worker, request: Request, name: str, use: Callable[[Path], Any]) -> Any:
-    """Store an upload in a temporary file; messages name the uploaded file."""
+async def _uploaded(worker: Worker, request: Request, name: str, use: Callable[[InputFile], Any]) -> Any:
+    """Store an upload in a temporary file and use it; messages give it the name that it has at the user's."""
     ending = name.rpartition(".")[2].lower()
     if ending not in _READABLE:
         raise FileError(f"{name!r} has no known ending. Expected .csv, .tsv, .jsonl or .parquet.")
@@ -143,36 +143,32 @@ async def _uploaded(worker: Worker, request: Request, name: str, use: Callable[[
             with open(path, "wb") as file:
                 async for piece in request.stream():
                     file.write(piece)
-            return await worker.take_in(use, path)
+            return await worker.take_in(use, InputFile.called(name, path))
         except OSError as error:
             is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
             why = "The disk is full" if is_full else error.strerror or str(error)
             raise StorageError(f"{name} cannot be stored in {tempfile.gettempdir()}: {why}.", is_full) from None
-        except ClewError as error:
-            error.args = (str(error).replace(str(path), name).replace(path.name, name), *error.args[1:])
-            raise
 
 
-def _added(session: Session, annotator: str, path: Path) -> list[Any]:
-    check_size(path, MOST_READ)
-    table = session.read_rows(path)
-    _check_count(path, table.n_rows, MOST_NEW_ROWS, "rows")
+def _added(session: Session, annotator: str, file: InputFile) -> list[Any]:
+    check_size(file, MOST_READ)
+    table = session.read_rows(file)
+    _check_count(file, table.n_rows, MOST_NEW_ROWS, "rows")
     return session.add_rows(table, annotator=annotator)
 
 
-def _imported(session: Session, annotator: str | None, name: str, path: Path) -> int:
-    check_size(path, MOST_READ)
-    found = session.read_answers(path)
-    _check_count(path, len(found), MOST_NEW_ANSWERS, "answers")
-    answers = [replace(one, source=name) if one.source == path.name else one for one in found]
-    return session.import_answers(answers, annotator=annotator)
+def _imported(session: Session, annotator: str | None, file: InputFile) -> int:
+    check_size(file, MOST_READ)
+    found = session.read_answers(file)
+    _check_count(file, len(found), MOST_NEW_ANSWERS, "answers")
+    return session.import_answers(found, annotator=annotator)
 
 
-def _check_count(path: Path, count: int, most: int, things: str) -> None:
+def _check_count(file: InputFile, count: int, most: int, things: str) -> None:
     """Refuse too many rows or answers in one upload, because other people wait while they are recorded."""
     if count > most:
         raise TooLargeError(
-            f"{path.name} holds {count:,} {things}, and the server takes {most:,} at a time. Split the file, or use "
+            f"{file.name} holds {count:,} {things}, and the server takes {most:,} at a time. Split the file, or use "
             "the shell: clew add, clew import."
         )
 

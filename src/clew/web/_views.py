@@ -79,7 +79,7 @@ class CorrectionView:
 
 
 @dataclass(frozen=True)
-class Deed:
+class HistoryEntry:
     """An event of the log; long lists are cut."""
 
     seq: int
@@ -94,7 +94,7 @@ class Deed:
 class Undone:
     """The action that was undone, and the question that is open again."""
 
-    undone: Deed | None
+    undone: HistoryEntry | None
     question: Question | None
 
 
@@ -108,7 +108,7 @@ class Reviewed:
     thorough : bool
         Whether this is the full review. Otherwise it lists answers that the clusters violate or satisfy at a cost.
     working : bool
-        Whether a full review is running; the event `errands` tells when it is ready.
+        Whether a full review is running; the event `jobs` tells when it is ready.
     problem : str or None
         Why the full review failed.
     """
@@ -190,9 +190,9 @@ def correction(done: Corrected) -> CorrectionView:
     return CorrectionView(done.id, done.cluster, changes, done.conflict)
 
 
-def deed(event: Event, undone: bool = False) -> Deed:
+def history_entry(event: Event, undone: bool = False) -> HistoryEntry:
     """An event without its arrays."""
-    return Deed(event.seq, event.kind, event.time, event.annotator, plain(_cut(event.payload)), undone)
+    return HistoryEntry(event.seq, event.kind, event.time, event.annotator, plain(_cut(event.payload)), undone)
 
 
 def agreed(found: Agreement) -> Agreed:

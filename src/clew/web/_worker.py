@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from clew.exceptions import ClewError, StorageError
 from clew.session import Question, Session
-from clew.web._errands import Errands
+from clew.web._jobs import BackgroundJobs
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class Worker:
     fits : Fits
     ahead : Ahead
     writer : Writer
-    errands : Errands
+    jobs : BackgroundJobs
     visitors : dict
         The first browser of each name since the server started.
     closing : bool
@@ -57,14 +57,14 @@ class Worker:
         self.visitors: dict[str, str] = {}
         self.fits, self.ahead = Fits(session), Ahead(session)
         self.writer = Writer(session, self.ahead.forget)
-        self.errands = Errands()
+        self.jobs = BackgroundJobs()
         self.open()
 
     def open(self) -> None:
         """Create the threads; each starts with its first call."""
         self.closing = False
         self.writer.open()
-        self.errands.open()
+        self.jobs.open()
         self._quick, self._slow = Pool(_QUICK_THREADS, "clew-quick"), Pool(_SLOW_THREADS, "clew-slow")
         self._importing, self._fitting = Pool(1, "clew-imports"), Pool(1, "clew-fits")
 
@@ -120,7 +120,7 @@ class Worker:
         """Finish running calls. A fit or a question that takes longer than this many seconds is abandoned."""
         deadline = time.monotonic() + seconds
         self.closing = True
-        self.errands.close()
+        self.jobs.close()
         self.writer.close(deadline)
         for pool in (self._quick, self._slow, self._importing, self._fitting):
             pool.close(deadline)

@@ -389,7 +389,7 @@ export function map(view) {
   const watch = new ResizeObserver(size);
   watch.observe(stage);
   const stopListening = onChange(async (kind) => {
-    if (kind === "errands" && waiting && !left) embed();
+    if (kind === "jobs" && waiting && !left) embed();
     if (kind === "clusters" && ids.length && !left) {
       try {
         const points = await api.pointClusters();

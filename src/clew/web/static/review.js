@@ -98,7 +98,7 @@ export function review(view) {
   }
 
   let working = false;
-  const stopListening = onChange((kind) => (kind === "clusters" || (kind === "errands" && working)) && !document.getElementById("dialog").open && load());
+  const stopListening = onChange((kind) => (kind === "clusters" || (kind === "jobs" && working)) && !document.getElementById("dialog").open && load());
   load();
   return {
     keysDown,

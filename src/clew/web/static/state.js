@@ -48,7 +48,7 @@ export function listen() {
     rowCache.clear();
     tell("clusters");
   });
-  source.addEventListener("errands", () => tell("errands"));
+  source.addEventListener("jobs", () => tell("jobs"));
   source.addEventListener("open", () => {
     api.progress().catch(() => {});
     tell("online");

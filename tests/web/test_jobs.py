@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clew.exceptions import DataError
-from clew.web._errands import Errands
+from clew.web._jobs import BackgroundJobs
 
 
 @dataclass
@@ -32,44 +32,44 @@ class Sleep:
 
 
 @pytest.fixture
-def errands(monkeypatch):
+def jobs(monkeypatch):
     paths = [Path(__file__).resolve().parents[2], os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, paths)))  # the process needs the plans of this file
-    errands = Errands()
-    yield errands
-    errands.close()
+    jobs = BackgroundJobs()
+    yield jobs
+    jobs.close()
 
 
-def test_a_result_is_kept_and_outlives_a_refusal(errands):
-    assert errands.look("double", 1, lambda: Double(21)).working
-    errands.settle()
-    assert errands.look("double", 1, lambda: None).value == 42
-    assert errands.done == 1
-    later = errands.look("double", 2, lambda: Double(-3))
+def test_a_result_is_kept_and_outlives_a_refusal(jobs):
+    assert jobs.look("double", 1, lambda: Double(21)).working
+    jobs.settle()
+    assert jobs.look("double", 1, lambda: None).value == 42
+    assert jobs.done == 1
+    later = jobs.look("double", 2, lambda: Double(-3))
     assert (later.value, later.key, later.working) == (42, 1, True)
-    errands.settle()
-    found = errands.look("double", 2, lambda: None)
+    jobs.settle()
+    found = jobs.look("double", 2, lambda: None)
     assert (found.value, found.problem, found.working) == (42, "-3 is too small.", False)
 
 
-def test_a_crash_is_told_without_its_traceback(errands, caplog):
-    errands.look("double", 1, lambda: Double("text"))
-    errands.settle()
-    found = errands.look("double", 1, lambda: None)
+def test_a_crash_is_told_without_its_traceback(jobs, caplog):
+    jobs.look("double", 1, lambda: Double("text"))
+    jobs.settle()
+    found = jobs.look("double", 1, lambda: None)
     assert found.problem.startswith("This is a bug in clew")
     assert "TypeError" in caplog.text
 
 
-def test_closing_does_not_wait(errands):
-    errands.look("sleep", 1, lambda: Sleep(3600))
-    errands.close()
-    assert not any(one.name == "clew-errands" for one in threading.enumerate())
-    assert not errands.look("sleep", 2, lambda: Sleep(3600)).working
+def test_closing_does_not_wait(jobs):
+    jobs.look("sleep", 1, lambda: Sleep(3600))
+    jobs.close()
+    assert not any(one.name == "clew-jobs" for one in threading.enumerate())
+    assert not jobs.look("sleep", 2, lambda: Sleep(3600)).working
 
 
-def test_modules_in_the_folder_of_the_data_are_not_loaded(errands, tmp_path, monkeypatch):
+def test_modules_in_the_folder_of_the_data_are_not_loaded(jobs, tmp_path, monkeypatch):
     (tmp_path / "numpy.py").write_text("raise SystemExit('this is not numpy')")
     monkeypatch.chdir(tmp_path)
-    errands.look("double", 1, lambda: Double(21))
-    errands.settle()
-    assert errands.look("double", 1, lambda: None).value == 42
+    jobs.look("double", 1, lambda: Double(21))
+    jobs.settle()
+    assert jobs.look("double", 1, lambda: None).value == 42

@@ -1,6 +1,6 @@
 """Background jobs in separate processes with low priority, so that they delay neither answers nor shutdown.
 
-`python -m clew.web._errands` is such a process: it reads a plan, runs it and writes the result.
+`python -m clew.web._jobs` is such a process: it reads a plan, runs it and writes the result.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Outcome:
     problem: str | None = None
 
 
-class Errands:
+class BackgroundJobs:
     """Run background jobs one at a time, and keep the latest outcome of each name.
 
     Attributes
@@ -88,7 +88,7 @@ class Errands:
         with self._lock:
             self._wanted[name] = (key, made)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="clew-errands", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="clew-jobs", daemon=True)
                 self._thread.start()
             self._lock.notify_all()
             return replace(known, working=True)
@@ -111,8 +111,8 @@ class Errands:
             thread.join()
 
     def _run(self) -> None:
-        while (errand := self._next()) is not None:
-            name, key, plan = errand
+        while (job := self._next()) is not None:
+            name, key, plan = job
             value, problem = self._sent(plan)
             with self._lock:
                 self._at_work = None
@@ -140,7 +140,7 @@ class Errands:
             if self._closed:
                 return None, _BUG
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "clew.web._errands"],  # -P: do not import modules from the data folder
+                [sys.executable, "-P", "-m", "clew.web._jobs"],  # -P: do not import modules from the data folder
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             )  # fmt: skip
         told, errors = self._process.communicate(pickle.dumps(plan))
