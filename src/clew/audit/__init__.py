@@ -8,7 +8,7 @@ from clew.audit._advice import (
     rank_constraint_sets,
 )
 from clew.audit._dendrogram import plot_dendrogram
-from clew.audit._impact import Impact, impact
+from clew.audit._impact import Impact, filter_by_impact, impact
 from clew.audit._k_distance import plot_k_distance
 from clew.audit._measures import Difficulty, Propagation, coherence, difficulty, informativeness, propagation
 from clew.audit._methods import MethodAdvice, Suitability, TableFacts, advise_methods
@@ -34,6 +34,7 @@ __all__ = [
     "advise_n_clusters",
     "coherence",
     "difficulty",
+    "filter_by_impact",
     "impact",
     "informativeness",
     "metric_fitness",

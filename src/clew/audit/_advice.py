@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from clew._distances import VECTOR_METRICS, distance_matrix
-from clew._validation import BOOLEAN, as_generator
+from clew._validation import BOOLEAN, as_generator, words
 from clew.audit._answers import constraints_from
-from clew.audit._impact import impact_of
+from clew.audit._impact import Impact, impact_of
 from clew.audit._models import Model, prepare
 from clew.audit._plots import BEST, bars
 from clew.constraints import Constraints
@@ -36,9 +36,10 @@ def metric_fitness(
     metric: Any = "euclidean",
     *,
     segments: int | None = None,
+    per: str = "constraint",
     random_state: Any = 0,
 ) -> float:
-    """Share of the constraints that clusters under a metric satisfy at no cost (thesis Eq. 6.20).
+    """Share of the constraints that clusters under a metric satisfy at no cost (thesis section 6.4, Eq. 6.20).
 
     Parameters
     ----------
@@ -51,6 +52,9 @@ def metric_fitness(
         or a square matrix.
     segments : int, optional
         For time series: split the columns into this many segments and add up the distances of the segments.
+    per : {"constraint", "multiplier"}, default="constraint"
+        What is counted: constraints that cost nothing, or multipliers that are 0, one for each constraint and cluster.
+        The thesis counts multipliers. Nearly all of them are 0 if there are many clusters.
     random_state : int, Generator, RandomState or None, default=0
 
     Examples
@@ -60,13 +64,23 @@ def metric_fitness(
     >>> metric_fitness(X, {"must_link": [(0, 1), (2, 3)]}, 2, "cosine")
     1.0
     """
+    _check_per(per)
     if segments is not None and not callable(metric) and not (isinstance(metric, str) and metric in VECTOR_METRICS):
         named = f"metric={metric!r}" if isinstance(metric, str) else "a matrix as metric"
         raise ParameterError(f"segments={segments!r} with {named}: only columns of X can be cut into runs.")
     model = _medoid_model(X, metric, segments, n_clusters, as_generator(random_state))
     known = constraints_from(constraints, model.n_rows)
     require_pairs(known, "metric_fitness")
-    return impact_of(model, known).fraction_free
+    return _fitness(impact_of(model, known), per)
+
+
+def _fitness(found: Impact, per: str) -> float:
+    return found.fraction_free_multipliers if per == "multiplier" else found.fraction_free
+
+
+def _check_per(per: Any) -> None:
+    if not words("constraint", "multiplier").accepts(per):
+        raise ParameterError(f"per={per!r}: expected 'constraint' or 'multiplier'.")
 
 
 def _medoid_model(X: Any, metric: Any, segments: int | None, n_clusters: int, rng: np.random.Generator) -> Model:
@@ -152,6 +166,7 @@ def advise_metric(
     *,
     segments: int | None = None,
     n_bags: int = _BAGS,
+    per: str = "constraint",
     random_state: Any = 0,
 ) -> MetricAdvice:
     """Compare metrics by how well they fit the constraints.
@@ -168,6 +183,8 @@ def advise_metric(
         As in `metric_fitness`.
     n_bags : int, default=20
         Number of random subsets of the constraints on which the metrics are compared.
+    per : {"constraint", "multiplier"}, default="constraint"
+        As in `metric_fitness`.
     random_state : int, Generator, RandomState or None, default=0
 
     Returns
@@ -185,6 +202,7 @@ def advise_metric(
     >>> advise_metric(X, known, 2, ["euclidean", "cosine"]).best
     'cosine'
     """
+    _check_per(per)
     if metrics is None:
         metrics = VECTOR_METRICS
     if isinstance(metrics, str) or not isinstance(metrics, Iterable):
@@ -207,7 +225,7 @@ def advise_metric(
     known = constraints_from(constraints, models[0].n_rows)
     require_pairs(known, "advise_metric")
     bags = [_bag(known, rng) for _ in range(n_bags)]
-    fitness = [[impact_of(model, bag).fraction_free for bag in bags] for model in models]
+    fitness = [[_fitness(impact_of(model, bag), per) for bag in bags] for model in models]
     return MetricAdvice(tuple(named), np.array(fitness))
 
 

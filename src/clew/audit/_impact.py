@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from clew._validation import as_generator
+from clew._validation import as_generator, number
 from clew._words import counted
 from clew.audit._answers import constraints_from
 from clew.audit._models import Model, prepare
 from clew.audit._plots import bars, lines
 from clew.audit._statements import NamedStatements, distinct, named_statements
 from clew.constraints import Constraints
-from clew.exceptions import ParameterError
+from clew.exceptions import DataError, ParameterError
 from clew.solvers.lagrangian import Dual, dual_ascent
+from clew.solvers.medoid_program import dual_by_program
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -30,6 +31,8 @@ TOLERANCE = 0.2
 # A constraint is free if its price is below this share of the cost of moving a typical row, the size of the last steps.
 FREE = 1e-3
 MAX_ITER = 300
+# Most rows for the linear program, whose size grows with their square: it then takes seconds, up to a minute.
+MOST_ROWS_OF_PROGRAM = 200
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Impact:
         Score of each given class, 0 for rows without one; None if no classes are given.
     must_group_score, cannot_group_score : ndarray of shape (n_samples, n_columns) or None
         Score of each row's membership in its group, likewise.
+    must_link_multipliers, cannot_link_multipliers : ndarray of shape (n_pairs, n_clusters)
+        The parts of each score, by cluster; with ``solver="lp"`` by candidate medoid.
     unit : float
         Cost of moving a typical row to its second-best cluster: the median over all rows.
     tolerance : float
@@ -67,6 +72,8 @@ class Impact:
     label_score: FloatArray | None
     must_group_score: FloatArray | None
     cannot_group_score: FloatArray | None
+    must_link_multipliers: FloatArray
+    cannot_link_multipliers: FloatArray
     unit: float
     tolerance: float
     labels: npt.NDArray[np.int64]
@@ -127,6 +134,12 @@ class Impact:
         """Share of pairs that cost nothing."""
         scores = np.concatenate([self.must_link_score, self.cannot_link_score])
         return float(np.count_nonzero(scores >= -FREE * self.unit) / max(len(scores), 1))
+
+    @property
+    def fraction_free_multipliers(self) -> float:
+        """Share of the pairs' multipliers, one for each pair and cluster, that are 0 (thesis Eq. 6.20)."""
+        parts = np.concatenate([self.must_link_multipliers, self.cannot_link_multipliers])
+        return float(np.count_nonzero(parts >= -FREE * self.unit) / max(parts.size, 1))
 
     @property
     def message(self) -> str:
@@ -249,6 +262,7 @@ def impact(
     *,
     metric: Any = "euclidean",
     tolerance: float = TOLERANCE,
+    solver: str = "subgradient",
     max_iter: int = MAX_ITER,
     random_state: Any = 0,
 ) -> Impact:
@@ -272,6 +286,10 @@ def impact(
     tolerance : float, default=0.2
         A constraint is suspect if it costs more than this share of the cost of moving a typical row. The limit is lower
         if many constraints cost something (`Impact.limit`). With 0, every cost is suspect.
+    solver : {"subgradient", "lp"}, default="subgradient"
+        "lp" computes the multipliers of k-medoids exactly, by a linear program in which rows may be split between
+        medoids [1]_ (section 5.4.1 of the thesis). Its `lower_bound` is proven. "subgradient" finds more wrong pairs,
+        because it does not split rows. "lp" takes up to 200 rows.
     max_iter : int, default=300
         Largest number of rounds. If it is reached, `converged` is False and `message` says so.
     random_state : int, Generator, RandomState or None, default=0
@@ -317,8 +335,70 @@ def impact(
     2 and 3 are said to belong together, but that costs 0.55 times what moving a typical row does: look again.
     """
     check_options(tolerance, max_iter)
+    if solver not in ("subgradient", "lp"):
+        raise ParameterError(f"solver={solver!r} in impact: expected 'subgradient' or 'lp'.")
+    if solver == "lp" and model != "kmedoids":
+        raise ParameterError(f"solver='lp' with model={model!r}: the linear program is that of model='kmedoids'.")
     prepared = prepare(X, n_clusters, model, metric, as_generator(random_state))
-    return impact_of(prepared, constraints_from(constraints, prepared.n_rows), tolerance, max_iter)
+    if solver == "lp" and prepared.n_rows > MOST_ROWS_OF_PROGRAM:
+        raise DataError(
+            f"solver='lp' takes up to {MOST_ROWS_OF_PROGRAM} rows, and X has {prepared.n_rows}. "
+            "Use solver='subgradient', or a sample of the rows."
+        )
+    known = constraints_from(constraints, prepared.n_rows)
+    return impact_of(prepared, known, tolerance, max_iter, by_program=solver == "lp")
+
+
+def filter_by_impact(found: Impact, fraction: float = 0.0, *, keep_free: bool = False) -> Constraints:
+    """Keep the pairs that change the clustering, without the most suspicious ones (thesis section 6.6).
+
+    A pair with impact 0 holds anyway, so it teaches nothing. A pair with a very low impact may be wrong. The pairs in
+    between are the useful ones. On three public sets, the thesis found 0.7 to 0.8 a good fraction for a deep model.
+
+    Parameters
+    ----------
+    found : Impact
+        The result of `impact`, which holds the constraints.
+    fraction : float, default=0
+        Share of the pairs with negative impact to drop, the lowest first: floor(fraction * count) pairs. A repeated
+        pair counts once.
+    keep_free : bool, default=False
+        Whether pairs with impact 0 are kept.
+
+    Returns
+    -------
+    Constraints
+        Labels, groups, soft groups and triplets stay as they are.
+
+    Examples
+    --------
+    >>> from clew.audit import filter_by_impact, impact
+    >>> X = [[0.0], [1.0], [3.8], [6.0], [9.0], [10.0]]
+    >>> found = impact(X, {"must_link": [(0, 1), (2, 3), (1, 5)]}, n_clusters=2)
+    >>> filter_by_impact(found).must_link.tolist()
+    [[2, 3], [1, 5]]
+    >>> filter_by_impact(found, 0.5).must_link.tolist()
+    [[2, 3]]
+    """
+    if not isinstance(found, Impact):
+        raise ParameterError(f"filter_by_impact takes the result of impact, not a {type(found).__name__}.")
+    if not number(0, 1).accepts(fraction):
+        raise ParameterError(f"fraction={fraction!r} in filter_by_impact: expected a number from 0 to 1.")
+    known = found.constraints
+    must, must_of = distinct(known.must_link, known.must_link_confidence)
+    cannot, cannot_of = distinct(known.cannot_link, known.cannot_link_confidence)
+    scores = np.concatenate([found.must_link_score[must], found.cannot_link_score[cannot]])
+    costly = np.flatnonzero(scores < -FREE * found.unit)
+    kept = np.full(len(scores), keep_free)
+    kept[costly] = True
+    kept[costly[np.argsort(scores[costly], kind="stable")][: int(fraction * len(costly))]] = False
+    of_must, of_cannot = kept[: len(must)][must_of], kept[len(must) :][cannot_of]
+    return known._replace(
+        must_link=known.must_link[of_must],
+        must_link_confidence=known.must_link_confidence[of_must],
+        cannot_link=known.cannot_link[of_cannot],
+        cannot_link_confidence=known.cannot_link_confidence[of_cannot],
+    )
 
 
 def check_options(tolerance: Any, max_iter: Any) -> None:
@@ -329,7 +409,14 @@ def check_options(tolerance: Any, max_iter: Any) -> None:
         raise ParameterError(f"max_iter={max_iter!r} in impact: expected an integer >= 1.")
 
 
-def impact_of(model: Model, constraints: Constraints, tolerance: float = TOLERANCE, max_iter: int = MAX_ITER) -> Impact:
+def impact_of(
+    model: Model,
+    constraints: Constraints,
+    tolerance: float = TOLERANCE,
+    max_iter: int = MAX_ITER,
+    *,
+    by_program: bool = False,
+) -> Impact:
     """`impact` on prepared data."""
     unit = model.unit
     must, must_of = distinct(constraints.must_link, constraints.must_link_confidence)
@@ -341,10 +428,14 @@ def impact_of(model: Model, constraints: Constraints, tolerance: float = TOLERAN
         cannot_link_confidence=constraints.cannot_link_confidence[cannot],
     )
     named = named_statements(once, unit)
-    dual = dual_ascent(
-        model.criterion(named.tied, named.anchors), model.centers, named.statements, max_iter=int(max_iter)
-    )
-    of_must, of_cannot, of_labels, of_must_groups, of_cannot_groups = _scores(once, named, dual, model.labels)
+    if by_program and model.distances is not None:
+        dual = dual_by_program(model.distances, model.n_clusters, named.tied, named.anchors, named.statements)
+        labels = None
+    else:
+        criterion = model.criterion(named.tied, named.anchors)
+        dual = dual_ascent(criterion, model.centers, named.statements, max_iter=int(max_iter))
+        labels = model.labels
+    of_must, of_cannot, of_labels, of_must_groups, of_cannot_groups = _scores(once, named, dual, labels)
     return Impact(
         constraints,
         model.n_clusters,
@@ -354,6 +445,8 @@ def impact_of(model: Model, constraints: Constraints, tolerance: float = TOLERAN
         of_labels,
         of_must_groups,
         of_cannot_groups,
+        (0.0 - np.abs(dual.pulls))[must_of],
+        (0.0 - dual.prices)[cannot_of],
         unit=unit,
         tolerance=float(tolerance),
         labels=model.labels,
@@ -365,9 +458,12 @@ def impact_of(model: Model, constraints: Constraints, tolerance: float = TOLERAN
 
 
 def _scores(
-    constraints: Constraints, named: NamedStatements, dual: Dual, labels: npt.NDArray[np.int64]
+    constraints: Constraints, named: NamedStatements, dual: Dual, labels: npt.NDArray[np.int64] | None
 ) -> tuple[FloatArray, FloatArray, FloatArray | None, FloatArray | None, FloatArray | None]:
-    """Scores by kind: minus the sum of the multipliers over the clusters (Eq. 5.17)."""
+    """Scores by kind: minus the sum of the multipliers over the clusters (Eq. 5.17).
+
+    A row of a cannot-group pays the price of the group in its own cluster, or in all of them without `labels`.
+    """
     pulls, prices = 0.0 - np.abs(dual.pulls).sum(axis=1), 0.0 - dual.prices.sum(axis=1)
     n_pairs, n_labels = len(constraints.must_link), len(named.label_rows)
     of_labels = of_must = of_cannot = None
@@ -380,7 +476,8 @@ def _scores(
     if constraints.cannot_groups is not None:
         of_cannot = np.zeros((constraints.n_rows, _width(constraints.cannot_groups)))
         rows, columns, sets = named.cannot_entries.T
-        of_cannot[rows, columns] = 0.0 - dual.prices[sets, labels[rows]]  # what the row pays where it would be
+        paid = dual.prices[sets].sum(axis=1) if labels is None else dual.prices[sets, labels[rows]]
+        of_cannot[rows, columns] = 0.0 - paid
     return pulls[:n_pairs], prices[: len(constraints.cannot_link)], of_labels, of_must, of_cannot
 
 

@@ -36,6 +36,8 @@ class Model:
         Cost of every row with each centre.
     criterion : callable
         ``criterion(tied, anchors)`` is what `dual_ascent` takes.
+    distances : ndarray of shape (n_rows, n_candidates) or None
+        Of k-medoids: distances from every row to every candidate.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Model:
     centers: npt.NDArray[Any]
     costs: FloatArray
     criterion: Callable[[IntArray, sparse.csr_array | None], Criterion]
+    distances: FloatArray | None = None
 
     @property
     def labels(self) -> IntArray:
@@ -124,4 +127,5 @@ def _medoids(X: Any, n_clusters: int, metric: Any, rng: np.random.Generator) -> 
         medoids,
         distances[:, medoids],
         lambda tied, anchors: MedoidDistances(distances, candidates, tied, n_clusters, anchors),
+        distances,
     )
