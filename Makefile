@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 KERNELS := $(wildcard src/clew/kernels/*.py)
+# Many tests start Python again: it keeps compiled modules, even where the environment says not to.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-rest test-all check format bench bench-questions bench-load bench-page clean
 

@@ -39,6 +39,11 @@ def one_start(cls, n_clusters, seed):
     return made(cls, n_clusters, random_state=seed, n_init=1)
 
 
+def slow_for(name, classes):
+    """The classes; the named one takes half a minute for so many rows, and only --thorough waits for it."""
+    return [pytest.param(cls, marks=pytest.mark.slow) if cls.__name__ == name else cls for cls in classes]
+
+
 three_points = {"cannot_link": [(0, 2), (1, 2)]}
 
 
@@ -249,7 +254,10 @@ def test_constraints_at_1000_rows_cost_one_visit_per_row_and_round(cls, monkeypa
 
 
 @pytest.mark.sampled(5)
-@pytest.mark.parametrize("cls", [cls for cls in COUNTING if cls._capabilities.labels == "hard"])
+@pytest.mark.parametrize(
+    "cls",
+    slow_for("ConstrainedKMedoids", [cls for cls in COUNTING if cls._capabilities.labels == "hard"]),
+)
 @pytest.mark.parametrize("n_clusters", [10, 13])
 def test_400_of_7000_texts_labelled_in_ten_classes_keep_their_class(cls, n_clusters):
     """The others join one of the ten, or open new clusters when more are asked for."""
@@ -267,7 +275,7 @@ def test_400_of_7000_texts_labelled_in_ten_classes_keep_their_class(cls, n_clust
     assert (model.labels_[y < 10] == 100 + y[y < 10]).mean() > 0.95
 
 
-@pytest.mark.parametrize("cls", ALL_HOLD)
+@pytest.mark.parametrize("cls", slow_for("ConstrainedKMedoids", ALL_HOLD))
 def test_two_faces_of_one_photo_are_never_one_person_given_the_photo_column_alone(cls, seed):
     rng = np.random.default_rng(seed)
     person = rng.integers(8, size=600)

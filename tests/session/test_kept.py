@@ -155,6 +155,7 @@ STEPS = ["correct", "correct", "undo", "fit", "agree", "answer", "restart"]
 MORE_STEPS = [*STEPS, "correct", "fit", "guess", "revise", "resolve", "set", "grow"]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("method", [None, "pck-means"])
 @pytest.mark.parametrize("n_clusters", [2, 4, 9, None])
 @pytest.mark.parametrize("number", range(3))

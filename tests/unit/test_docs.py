@@ -109,7 +109,12 @@ def test_commands_of_the_shell_pages_run(tmp_path, monkeypatch):
     assert ran == dict.fromkeys(commands, 0)
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=identified)
+# The gallery draws every method: half a minute.
+@pytest.mark.parametrize(
+    "example",
+    [pytest.param(path, marks=pytest.mark.slow) if path.name == "gallery.py" else path for path in EXAMPLES],
+    ids=identified,
+)
 def test_examples_run_and_print(example, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(example), run_name="__main__")
