@@ -56,9 +56,7 @@ def run(*, quick: bool) -> Report:
 
 def methods() -> dict[str, Any]:
     """All methods with default parameters, and `PCKMeans` without entailed pairs."""
-    found: dict[str, Any] = {
-        cls.__name__: cls for cls in all_estimators("clusterer") if cls._capabilities.pairwise is None
-    }
+    found: dict[str, Any] = {cls.__name__: cls for cls in all_estimators("clusterer") if cls._capabilities.vectors}
     return found | {"PCKMeans, entailed=False": partial(PCKMeans, entailed=False)}
 
 

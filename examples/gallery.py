@@ -75,7 +75,9 @@ def draw_methods(directory: Path) -> None:
         for axes, given in zip(figure.subplots(1, 2), (None, known), strict=True):
             # The tolerance is that of sizes: up to 10 % from the mean.
             model = cls(**taken(cls, n_clusters=3, random_state=0, tolerance=0.1))
-            model.fit(X if model.capabilities.pairwise is None else weights(X), constraints=given)
+            can = model.capabilities
+            rows = weights(X) if can.pairwise is not None else 10 * (X - X.min(axis=0)) if can.counts else X
+            model.fit(rows, constraints=given)
             scores.append(adjusted_rand_score(y, model.labels_))
             word = "without" if given is None else "with"
             sizes = f", sizes {', '.join(map(str, model.cluster_sizes_))}" if hasattr(model, "tolerance") else ""
@@ -90,9 +92,7 @@ def draw_methods(directory: Path) -> None:
 def draw_shapes(directory: Path, n_beside: int = 3) -> None:
     """Fit every method twice to each shape, print what the constraints changed, and write a picture of each shape."""
     warnings.simplefilter("ignore", ClewWarning)  # a dead end is part of the picture
-    methods: dict[str, Any] = {
-        cls.__name__: cls for cls in all_estimators("clusterer") if cls._capabilities.pairwise is None
-    }
+    methods: dict[str, Any] = {cls.__name__: cls for cls in all_estimators("clusterer") if cls._capabilities.vectors}
     methods["single linkage"] = partial(ConstrainedAgglomerative, linkage="single")
     methods["around DBSCAN"] = partial(ConstrainedDensity, "dbscan")
     for shape, (X, y) in shapes().items():

@@ -11,8 +11,8 @@ import pytest
 from clew import Constraints
 from clew._registry import all_estimators
 
-# Clusterers of rows and columns; the others take a square matrix.
-OF_ROWS = [cls for cls in all_estimators("clusterer") if cls._capabilities.pairwise is None]
+# Clusterers of vectors; the others take a square matrix or counts.
+OF_ROWS = [cls for cls in all_estimators("clusterer") if cls._capabilities.vectors]
 # Clusterers that are told the number of clusters; the others find it.
 COUNTING = [cls for cls in all_estimators("clusterer") if "n_clusters" in cls._parameters]
 

@@ -37,6 +37,7 @@ from clew._validation import (
     check_rows,
     check_weights,
     n_distinct_rows,
+    refuse_negative_counts,
 )
 from clew._words import listed
 from clew.constraints import Constraints
@@ -78,6 +79,7 @@ class Capabilities:
     prices_doubt: bool = False
     sample_weight: bool = False
     sparse: bool = False
+    counts: bool = False  # X holds counts, such as those of words in documents: no entry is below 0
     pairwise: Pairwise | None = None  # X is a square matrix of this kind instead of rows and columns
     asymmetric: bool = False  # such a matrix may differ from its transpose
     any_shape: bool = False  # clusters follow the rows wherever they are; else they are round, or as the metric has it
@@ -87,6 +89,11 @@ class Capabilities:
     predicts: bool = False  # new rows get a cluster, or are mapped, too (an inductive method)
     streams: bool = False  # has partial_fit
     monotone: bool = False  # the objective never rises from round to round
+
+    @property
+    def vectors(self) -> bool:
+        """Whether X holds vectors of any numbers, such as encoded columns, and no square matrix or counts."""
+        return self.pairwise is None and not self.counts
 
 
 # Methods that a warning about unused constraints names.
@@ -185,7 +192,10 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
             return check_pairwise(
                 self, X, can.pairwise, reset=reset, accept_sparse=can.sparse, asymmetric=can.asymmetric
             )
-        return check_rows(self, X, reset=reset, accept_sparse=can.sparse)
+        rows = check_rows(self, X, reset=reset, accept_sparse=can.sparse)
+        if can.counts:
+            refuse_negative_counts(rows, type(self).__name__)
+        return rows
 
     def _check_new_rows(self, X: Any) -> Any:
         """X as `predict` and `transform` take it: it has the columns that were fitted."""
@@ -260,6 +270,7 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.capabilities.sparse
+        tags.input_tags.positive_only = self.capabilities.counts
         tags.input_tags.pairwise = self.capabilities.pairwise is not None
         tags.transformer_tags = None if not hasattr(self, "transform") else tags.transformer_tags
         return tags

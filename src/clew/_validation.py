@@ -242,6 +242,17 @@ def _places(matrix: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     return np.divmod(np.arange(matrix.size), matrix.shape[1])
 
 
+def refuse_negative_counts(X: Any, method: str) -> None:
+    """Raise if an entry of X is below 0, for methods that take counts."""
+    values = X.data if sparse.issparse(X) else X
+    if (values < 0).any():
+        row, column = (int(places[(values < 0).ravel()][0]) for places in _places(X))
+        raise DataError(
+            f"Negative values in data passed to {method}: X[{row}, {column}] is {X[row, column]:g}. It takes counts, "
+            "such as scikit-learn's CountVectorizer makes from texts, not scaled or reduced columns."
+        )
+
+
 def check_given(given: Any, n_samples: int) -> npt.NDArray[np.int64]:
     """Known clusters as numbers from 0 on, one per row; -1, which is noise, stays -1."""
     try:

@@ -621,3 +621,32 @@ def test_a_matrix_of_dissimilarities_takes_the_place_of_the_columns(clew, blobs)
     assert "has shape (4, 4), but words.csv has 5 rows" in " ".join(refused.output.split())
     (blobs / "d.npy").write_text("no matrix")
     assert "d.npy holds no matrix of numbers" in " ".join(clew(*options, "-m", "constrained-kmedoids").output.split())
+
+
+def test_words_of_texts_are_counted_and_those_of_feedback_shown(clew, tmp_path):
+    senders, topics = ("ann writes", "regards bob"), ("the orbit of a shuttle", "the church and faith")
+    rows = [f"r{i},{senders[i // 6]}: {topics[i % 2]}" for i in range(12)]
+    (tmp_path / "posts.csv").write_text("id,text\n" + "\n".join(rows) + "\n")
+    (tmp_path / "answers.csv").write_text("id_1,id_2,answer\nr0,r1,different\nr6,r7,different\nr0,r6,same\n")
+    flags = ("--id", "id", "-k", 2, "-c", "answers.csv", "-m", "feedback-naive-bayes")
+    result = clew("cluster", "posts.csv", *flags)
+    assert result.exit_code == 0, result.output
+    assert groups_in(tmp_path / "posts-labels.csv", "id") == [
+        {f"r{i}" for i in range(0, 12, 2)}, {f"r{i}" for i in range(1, 12, 2)},
+    ]  # fmt: skip
+    assert "words of 0" in result.output
+    found = json.loads(clew("cluster", "posts.csv", *flags, "--json").stdout)
+    assert all(
+        {"orbit", "shuttle"} <= set(words) or {"church", "faith"} <= set(words) for words in found["words"].values()
+    )
+    assert all(one["weight"] > 1 for one in found["important_words"])
+    (tmp_path / "counts.csv").write_text(
+        "id,a,b\n" + "".join(f"r{i},{i % 2 * 5},{(i + 1) % 2 * 5}\n" for i in range(6))
+    )
+    assert clew("cluster", "counts.csv", "--id", "id", "-k", 2, "-m", "feedback-naive-bayes").exit_code == 0
+    (tmp_path / "counts.csv").write_text("id,a,b\nr1,1,-1\nr2,2,2\n")
+    refused = clew("cluster", "counts.csv", "--id", "id", "-k", 2, "-m", "feedback-naive-bayes")
+    assert "Negative values in data" in refused.output
+    (tmp_path / "lone.csv").write_text("id,text\nr1,alpha\nr2,beta gamma\n")
+    refused = clew("cluster", "lone.csv", "--id", "id", "-k", 2, "-m", "feedback-naive-bayes")
+    assert "No two texts share a word" in " ".join(refused.output.split())

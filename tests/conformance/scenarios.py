@@ -133,5 +133,9 @@ def build(scenario, estimator, seed) -> Case:
     X, hidden = _DATA[data](rng, n_clusters_of(estimator))
     # On a line, directions are two: for angles all rows of one side are equal.
     generic = data in _GENERIC and not (X.shape[1] == 1 and getattr(estimator, "_geometry", None) == "cosine")
-    known, entries = _KNOWLEDGE[kind](rng, hidden), estimator.capabilities.pairwise
-    return Case(X if entries is None else matrix(X, entries), known, hidden, generic)
+    known, can = _KNOWLEDGE[kind](rng, hidden), estimator.capabilities
+    if can.pairwise is not None:
+        X = matrix(X, can.pairwise)
+    elif can.counts:
+        X, generic = X - X.min(axis=0), generic and X.shape[1] > 1  # one word says nothing
+    return Case(X, known, hidden, generic)

@@ -38,7 +38,7 @@ FORMS = {
 def blobs():
     """Thirty rows in three groups; some rows of two groups are labelled."""
     rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(centre, 0.3, size=(10, 2)) for centre in ((0, 0), (5, 0), (0, 5))])
+    X = np.concatenate([rng.normal(centre, 0.3, size=(10, 2)) for centre in ((2, 2), (7, 2), (2, 7))])
     words = [None] * 30
     words[0] = words[1] = "pear"
     words[10] = words[11] = "apple"

@@ -21,11 +21,13 @@ KNOWN = {"must_link": [(0, 1), (2, 3)], "cannot_link": [(0, 2), (1, 4)]}
 EXAMPLES = {
     f"{cls.__name__}{number}": example for cls in all_estimators() for number, example in enumerate(cls._examples())
 }
-# Rows, or distances between them where an estimator takes a matrix.
+# Rows, distances between them where an estimator takes a matrix, or counts.
 DATA = {
-    name: X if one.capabilities.pairwise is None else matrix(X, one.capabilities.pairwise)
+    name: matrix(X, one.capabilities.pairwise) if one.capabilities.pairwise is not None
+    else np.abs(X) if one.capabilities.counts
+    else X
     for name, one in EXAMPLES.items()
-}
+}  # fmt: skip
 FIRST = [name for name in EXAMPLES if name.endswith("0")]
 
 

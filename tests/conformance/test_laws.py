@@ -202,6 +202,15 @@ def matrices_that_are_none_are_refused(estimator, case, tmp_path):
             clone(estimator).fit(X)
 
 
+@law(lambda can: can.counts)
+def negative_counts_are_refused(estimator, case, tmp_path):
+    wrong = case.X.copy()
+    wrong[1, 0] = -2
+    for X in (wrong, sparse.csr_array(wrong)):
+        with pytest.raises(DataError, match=r"X\[1, 0\] is -2\. It takes counts"):
+            clone(estimator).fit(X)
+
+
 @law()
 def violated_pairs_are_the_broken_ones(estimator, case, tmp_path):
     model = fit(estimator, case)

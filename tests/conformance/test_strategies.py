@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 
 from clew import Constraints, COPKMeans, PCKMeans
+from clew._base import Capabilities
 from clew.active import DIFFERENT, SAME, UNSURE, Oracle, Pair, Questions
 from clew.evaluation import same_partition
 from clew.exceptions import ParameterError
@@ -30,6 +31,8 @@ from tests.conformance.strategies import (
 from tests.reference import constraints as reference
 
 K = 3
+# What `build` asks of an estimator.
+ANY = SimpleNamespace(n_clusters=K, capabilities=Capabilities("ignored", "ignored", "ignored"))
 
 
 def blobs(seed, n=18, spread=1.0):
@@ -81,7 +84,7 @@ def test_there_are_strategies():
 @pytest.mark.parametrize("scenario", [one for one in SCENARIOS if one[0] == "blobs" or one[1] == "mixed"], ids="-".join)
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 def test_right_answers_to_the_end_teach_only_what_is_right(strategy, scenario, seed):
-    case = build(scenario, SimpleNamespace(n_clusters=K, capabilities=SimpleNamespace(pairwise=None)), seed)
+    case = build(scenario, ANY, seed)
     before = case.X.copy()
     case.X.setflags(write=False)
     questions = asking(strategy, case.X, constraints=case.constraints, seed=seed)
@@ -236,7 +239,7 @@ def test_progress_counts_and_never_falls(strategy, seed):
 @each_strategy
 @pytest.mark.parametrize("n_clusters, knowledge", [(K, "mixed"), (None, "none")])
 def test_a_run_that_is_resumed_asks_what_one_that_goes_on_asks(strategy, n_clusters, knowledge, seed):
-    case = build(("blobs", knowledge), SimpleNamespace(n_clusters=K, capabilities=SimpleNamespace(pairwise=None)), seed)
+    case = build(("blobs", knowledge), ANY, seed)
     rows = slice(0, 18)
     X, hidden, known = case.X[rows], case.hidden[rows], case.constraints.restrict(np.arange(18))
     questions = asking(strategy, X, n_clusters, seed, constraints=known)

@@ -207,12 +207,12 @@ def test_notes_name_rows_by_the_ids_of_the_user(tmp_path, method):
 
 
 METHODS = by_method_name("clusterer")
-OF_ROWS = [name for name, kind in METHODS.items() if kind._capabilities.pairwise is None]
+OF_ROWS = [name for name, kind in METHODS.items() if kind._capabilities.vectors]
 
 
 @pytest.mark.parametrize("method", sorted(METHODS.keys() - OF_ROWS))
-def test_a_method_of_square_matrices_is_refused(session, method):
-    with pytest.raises(ParameterError, match=f'"{method}" clusters a square matrix'):
+def test_a_method_of_square_matrices_or_counts_is_refused(session, method):
+    with pytest.raises(ParameterError, match=f'"{method}" clusters (a square matrix|counts), but a session'):
         session.set(method=method)
 
 

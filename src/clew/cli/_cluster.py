@@ -65,7 +65,7 @@ def run(request: ClusterRequest, own_flags: Iterable[str]) -> None:
     output = _output(request, reading.data)
     with progress(f"reading {reading.name}", quiet=request.quiet):
         table = reading.table(request.label_column)
-        rows_as = _rows(request, reading, table)
+        rows_as = _rows(request, reading, table, estimator)
         ids = None if reading.id_column is None else table.ids(reading.id_column)
         knowledge = _knowledge(request, table, ids)
     check_n_clusters(getattr(estimator, "n_clusters", None), table)
@@ -89,6 +89,8 @@ def run(request: ClusterRequest, own_flags: Iterable[str]) -> None:
     if output is not None:
         _exits.written.append(output)
     result = summary(request.method, estimator, knowledge, rows, names, elapsed, output)
+    if rows_as.words is not None:
+        result |= _words(estimator, rows_as.words, names)
     if request.json:
         _render.print_json(result | {"columns": rows_as.columns})
     elif not request.quiet:
@@ -142,8 +144,11 @@ def _check_dissimilarity(method: str, kind: Any, parameters: dict[str, Any]) -> 
         raise ParameterError(f"--metric {parameters['metric']} and --dissimilarity: leave out one of them.")
 
 
-def _rows(request: ClusterRequest, reading: Reading, table: Table) -> Vectors:
-    """Give the columns of the table as vectors, or the matrix of dissimilarities."""
+def _rows(request: ClusterRequest, reading: Reading, table: Table, estimator: Any) -> Vectors:
+    """Give the columns of the table as vectors, the counts of words, or the matrix of dissimilarities."""
+    if estimator.capabilities.counts:
+        counts, words = reading.counts(table, request.label_column)
+        return Vectors(counts, None, words)
     if request.dissimilarity is None:
         return reading.vectors(table, request.label_column)
     path = request.dissimilarity
@@ -286,6 +291,18 @@ def summary(
     return result | {"seconds": round(elapsed, 6), "output": None if output is None else str(output)}
 
 
+def _words(estimator: Any, words: Sequence[Any], names: dict[int, str]) -> dict[str, Any]:
+    """Collect the words of each cluster, and those that feedback made more important."""
+    numbers = {name: label for label, name in enumerate(getattr(estimator, "classes_", ()))}
+    return {
+        "words": {names[numbers.get(label, label)]: of for label, of in estimator.cluster_words(words).items()},
+        "important_words": [
+            {"word": one.word, "weight": one.weight, "cluster": names[numbers.get(one.cluster, one.cluster)]}
+            for one in estimator.important_words(words)
+        ],
+    }
+
+
 def _about_auto(n_clusters: int) -> str:
     """How far to trust a number of clusters that the method chose."""
     around = f"-k {n_clusters - 1} and -k {n_clusters + 1}" if n_clusters > 2 else f"-k {n_clusters + 1}"
@@ -310,6 +327,10 @@ def print_summary(result: dict[str, Any], console: Console, *, by_texts: bool) -
         line = f"{pairs['count']:,} of {pairs['of']:,} violated"
         named = result.get(f"violated_{kind}", [])
         lines.append((_KINDS[kind], f"{line}: {_render.pair_names(named)}" if named and pairs["count"] else line))
+    for name, words in result.get("words", {}).items():
+        lines.append((f"words of {name}", ", ".join(map(str, words))))
+    if raised := result.get("important_words"):
+        lines.append(("important", ", ".join(f"{one['word']} ({one['weight']:.1f})" for one in raised[:10])))
     if "n_clusters" in result:
         lines.append(("-k auto", _about_auto(result["n_clusters"])))
     if result.get("unsure"):

@@ -21,6 +21,7 @@ from clew.constraints import AnswerRecord, read_records
 from clew.constraints._answers import answers_of
 from clew.constraints._records import Records, kinds_of
 from clew.datasets import Encoded, Table, as_table, encode, scaled
+from clew.datasets._text import word_counts
 from clew.exceptions import DataError
 
 STDIN = "-"
@@ -81,6 +82,21 @@ class Reading:
         )
         return Vectors(encoded.X, encoded)
 
+    def counts(self, table: Table, *left_out: str | None) -> tuple[Any, Sequence[Any]]:
+        """Give the rows as counts: of the words in columns of text, or columns of numbers as they are; and their names.
+
+        Words of several columns of text are counted together, and then numbers are left out.
+        """
+        chosen = None if self.columns is None else column_names(self.columns)
+        names = chosen or [name for name in table.features if name not in (self.id_column, *left_out)]
+        texts = [name for name in names if table.column(name).dtype == object]
+        if texts:
+            cells = zip(*(table.column(name).tolist() for name in texts), strict=True)
+            counts, words = word_counts([" ".join(row) for row in cells])
+            return counts, words.tolist()
+        X = table.matrix(names, self.id_column)
+        return X, names if X.shape[1] == len(names) else range(X.shape[1])
+
 
 @dataclass(frozen=True)
 class FileOfAnswers:
@@ -116,10 +132,11 @@ def check_n_clusters(n_clusters: Any, table: Table) -> None:
 
 @dataclass(frozen=True)
 class Vectors:
-    """The rows to cluster, and how each column was encoded unless the table was a matrix already."""
+    """The rows to cluster, how each column was encoded unless the table was a matrix already, and words if counted."""
 
     X: Any
     encoded: Encoded | None
+    words: Sequence[Any] | None = None
 
     @property
     def metric(self) -> str:

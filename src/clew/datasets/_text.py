@@ -36,6 +36,20 @@ def text_vectors(texts: list[str], model: Any, random_state: int) -> tuple[NDArr
     return _normalised(vectors), f"{vectors.shape[1]} numbers from a sentence model"
 
 
+def word_counts(texts: list[str]) -> tuple[sparse.csr_array, NDArray[Any]]:
+    """How often each word occurs in each text, and the words; words of one text or of more than half are left out."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    vectorizer = CountVectorizer(
+        token_pattern=r"(?u)\b\w\w+\b", min_df=2, max_df=0.5 if len(texts) >= 20 else 1.0, max_features=_FEATURES
+    )
+    try:
+        counts = vectorizer.fit_transform(texts)
+    except ValueError:
+        raise DataError("No two texts share a word, so that there are no words to count.") from None
+    return sparse.csr_array(counts, dtype=np.float64), np.asarray(vectorizer.get_feature_names_out(), dtype=object)
+
+
 def check_text(model: Any) -> None:
     """Refuse an unknown value of `text` before any work."""
     known = ("auto", "tfidf", "embeddings", "none")

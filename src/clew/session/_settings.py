@@ -53,10 +53,10 @@ def checked(values: dict[str, Any]) -> dict[str, Any]:
     check_parameters(_Given(values), {name: allowed for name, allowed in _ALLOWED.items() if name in values})
     if values.get("method") is not None:
         name = find_method(str(values["method"]), "clusterer")
-        if by_method_name("clusterer")[name]._capabilities.pairwise is not None:
-            raise ParameterError(
-                f'"{name}" clusters a square matrix, but a session clusters rows. Choose another method.'
-            )
+        can = by_method_name("clusterer")[name]._capabilities
+        if not can.vectors:
+            taken = "counts" if can.counts else "a square matrix"
+            raise ParameterError(f'"{name}" clusters {taken}, but a session clusters vectors. Choose another method.')
         values = values | {"method": name}
     if values.get("columns") is not None:
         values = values | {"columns": _column_names(values["columns"])}

@@ -185,7 +185,7 @@ def _project(session: Session) -> show.Project:
     strategy = settings.get("strategy")
     settings["strategy"] = strategy["name"] if strategy else None
     choices = {
-        "method": [name for name, kind in by_method_name("clusterer").items() if kind._capabilities.pairwise is None],
+        "method": [name for name, kind in by_method_name("clusterer").items() if kind._capabilities.vectors],
         "strategy": list(strategies()), "metric": list(METRICS),
         "scale": list(SCALES), "text": list(TEXTS),
     }  # fmt: skip
