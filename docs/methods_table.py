@@ -29,7 +29,8 @@ def capabilities_table() -> str:
 def _cells(cls: Any) -> tuple[str, ...]:
     can = cls().capabilities
     return (
-        _YES[can.groups], can.soft_groups, can.triplets, can.sizes, _YES[can.noise], can.pairwise or ("counts" if can.counts else "rows"),
+        _YES[can.groups], can.soft_groups, can.triplets, can.sizes, _YES[can.noise],
+        can.pairwise or ("counts" if can.counts else "rows"),
         _n_clusters(cls, can), _YES[can.predicts], _YES[can.streams],
     )  # fmt: skip
 
