@@ -27,12 +27,14 @@ from benchmarks import (
     sets,
     sizes,
     table1,
+    text_rounds,
     trees,
 )
 from benchmarks._harness import RESULTS, environment, publish
 
 BENCHMARKS = {
     "rounds": rounds.run,
+    "text-rounds": text_rounds.run,
     "memory": memory.run,
     "closure": closure.run,
     "import": importing.run,

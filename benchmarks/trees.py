@@ -38,7 +38,7 @@ def run(*, quick: bool) -> Report:
                 "seconds": seconds,
             }
         )
-    sizes = [(400, ("average",))] if quick else [(5_000, ("average", "space-level")), (20_000, ("average", "centroid"))]
+    sizes = [(400, ("average",))] if quick else [(5_000, ("average", "space-level")), (20_000, KINDS)]
     for n_rows, kinds in sizes:
         for kind in kinds:
             peak = in_fresh_process(measure_memory, kind=kind, n_rows=n_rows)

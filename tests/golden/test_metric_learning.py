@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
@@ -113,6 +114,15 @@ def test_hmrf_kmeans_states_its_objective_for_cosines(negative, seed):
         assert (model.metrics_ > 0).all()
         even = HMRFKMeans(3, metric="cosine", tol=0, n_init=2, random_state=turn)
         assert model.objective_ <= even.fit(X, constraints=known).objective_history_[0] + 1e-9
+
+
+def test_repeated_columns_of_a_sparse_row_add_up(seed):
+    rng = np.random.default_rng(seed)
+    X = sparse.csr_matrix(rng.integers(0, 4, size=(20, 6)) * 2.0)
+    twice = sparse.csr_matrix((np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape)
+    known = {"must_link": [(0, 1), (2, 3)], "cannot_link": [(4, 5), (6, 7)]}
+    model, other = (HMRFKMeans(3, metric="cosine", random_state=0).fit(rows, constraints=known) for rows in (X, twice))
+    assert_allclose(other.objective_, model.objective_)
 
 
 def test_hmrf_kmeans_learns_that_a_column_of_noise_is_worth_little():

@@ -558,6 +558,17 @@ def test_exports_come_back(store_url, table, tmp_path):
         ]
 
 
+def test_exported_labels_have_every_row_and_say_noise(store_url, tmp_path):
+    rows = [[row / 10] for row in range(20)] + [[90.0]]
+    with Session.create(store_url, rows, method="constrained-dbscan") as session:
+        session.export("labels", tmp_path / "labels.csv")
+        assert 20 not in session.labels()
+    labels = pd.read_csv(tmp_path / "labels.csv", keep_default_na=False)
+    assert labels["id"].tolist() == list(range(21))
+    assert labels["cluster"].tolist() == [0] * 20 + [-1]
+    assert labels["name"].tolist() == [""] * 20 + ["noise"]
+
+
 def test_files_of_other_tools_are_imported(store_url, table, tmp_path):
     splink = tmp_path / "splink.csv"
     splink.write_text("unique_id_l,unique_id_r,clerical_match_score\n001,004,1.0\n001,005,0.0\n")

@@ -70,6 +70,8 @@ class Written:
 
 def written_numbers(cells: Sequence[str]) -> Written | None:
     """Read a column as numbers; None if less than half of the cells are numbers. Empty cells are missing."""
+    if (durations := _durations(cells)) is not None:
+        return _column(durations, cells, second=False, note="durations, in seconds")
     found = _readings(cells, _number)
     if found is None:
         return None
@@ -209,6 +211,54 @@ def _decimal(sign: str, body: str, exponent: str, point: str, grouping: str) -> 
     return float(f"{sign}{whole or 0}.{fraction or 0}{exponent}")
 
 
+_TIME_UNITS = {
+    name: seconds
+    for seconds, names in (
+        (604800.0, "w week weeks woche wochen"), (86400.0, "d day days tag tage"),
+        (3600.0, "h hr hrs hour hours std stunde stunden"), (60.0, "m min mins minute minutes minuten"),
+        (1.0, "s sec secs second seconds sek sekunde sekunden"), (0.001, "ms msec"),
+    )
+    for name in names.split()
+}  # fmt: skip
+# A column with more than this share of one unit is in that unit: 5m, 6m and a single 2h may be metres.
+_ONE_UNIT = 0.9
+_PART = re.compile(r"(\d{1,9}(?:[.,]\d{1,9})?)\s?([a-z]{1,9})\.?(?:,?\s|\s?,|(?=\d)|$)")
+_ISO_DURATION = re.compile(r"p(?=.)((?:\d+w)?(?:\d+d)?)(?:t((?:\d+h)?(?:\d+m)?(?:\d+(?:[.,]\d+)?s)?))?")
+
+
+def _durations(cells: Sequence[str]) -> dict[str, Readings] | None:
+    """Read a column as durations; None if no cell has several parts, as ``3h 5m``, and nearly all have one unit."""
+    found = _readings(cells, _duration)
+    if found is None:
+        return None
+    forms = Counter(found[cell].form for cell in cells if cell in found and found[cell].form != "h:mm")
+    is_mixed = forms and max(forms.values()) <= _ONE_UNIT * sum(forms.values())
+    return found if forms["parts"] or is_mixed else None
+
+
+def _duration(cell: str) -> Readings | None:
+    """Parse ``3h 5m``, ``2 days 3 hours``, ``PT3H5M`` and ``45 min`` as seconds; `form` is "parts" or the one unit."""
+    if match := _CLOCK.fullmatch(cell):
+        return _number(cell)._replace(form="h:mm")  # type: ignore[union-attr]
+    if len(cell) > 60:
+        return None
+    text = cell.replace("−", "-").lower()
+    sign, text = (-1.0, text[1:].lstrip()) if text.startswith("-") else (1.0, text)
+    is_iso = False
+    if match := _ISO_DURATION.fullmatch(text):
+        is_iso, text = True, (match[1] or "") + (match[2] or "")
+    place, last, total, unit = 0, np.inf, 0.0, ""
+    while place < len(text):
+        part = _PART.match(text, place)
+        seconds = _TIME_UNITS.get(part[2]) if part else None
+        if part is None or seconds is None or seconds >= last:  # from the largest unit down, each once
+            return None
+        unit = "parts" if unit or is_iso else str(seconds)
+        total += seconds * float(part[1].replace(",", "."))
+        place, last = part.end(), seconds
+    return Readings(sign * total, sign * total, form=unit) if unit else None
+
+
 def _one_unit(found: dict[str, Readings], cells: Sequence[str]) -> tuple[dict[str, Readings], str]:
     """Drop cells in another unit than the most common one; also return that unit. Numbers without a unit stay."""
     units = Counter(found[cell].unit for cell in cells if cell in found)
@@ -236,6 +286,8 @@ _DIGITS = re.compile(r"^(\d{1,4})([-/.])\s?(\d{1,2})\2\s?(\d{1,4})$")
 _NAMED = re.compile(r"^(\d{1,2})(?:st|nd|rd|th)?[.\s-]{0,2}([^\W\d_]{3,9})[.,]{0,2}[\s-]?(\d{2,4})$")
 _NAMED_FIRST = re.compile(r"^([^\W\d_]{3,9})[.]?\s(\d{1,2})(?:st|nd|rd|th)?,?\s(\d{4})$")
 _MONTH = re.compile(r"^(?:(\d{4})[-/](\d{1,2})|(\d{1,2})[-/](\d{4}))$")
+_MONTH_NAMED = re.compile(r"^([^\W\d_]{3,9})(?:[.,]{0,2}[\s-](\d{4})|-(\d{2})|\s['’](\d{2}))$")
+_QUARTER = re.compile(r"^(?:(\d{4})[\s-]?[qQ]([1-4])|[qQ]([1-4])[\s/-](\d{4}))$")
 _TIME = re.compile(r"^(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d{1,9})?)?\s?([AaPp]\.?[Mm]\.?)?(?:\s?(?:Z|UTC|GMT|Uhr))?$")
 
 
@@ -298,6 +350,14 @@ def _day(text: str, clock: float) -> Readings | None:
         year, month_text = (match[1], match[2]) if match[1] else (match[4], match[3])
         seconds = _seconds(year, month_text, "1", clock) if 1000 <= int(year) < 3000 else None
         return None if seconds is None else Readings(seconds, seconds, form="year and month")
+    if match := _MONTH_NAMED.fullmatch(text):
+        month = _MONTHS.get(match[1].lower())
+        seconds = None if month is None else _seconds(match[2] or match[3] or match[4], str(month), "1", clock)
+        return None if seconds is None else Readings(seconds, seconds, form="year and month")
+    if match := _QUARTER.fullmatch(text):
+        quarter = int(match[2] or match[3])
+        seconds = _seconds(match[1] or match[4], str(3 * quarter - 2), "1", clock)
+        return None if seconds is None else Readings(seconds, seconds, form="year and quarter")
     return None
 
 

@@ -300,14 +300,15 @@ def row_costs(problem: Problem, centers: FloatArray, labels: Labels) -> FloatArr
 def square_norms(X: Any) -> FloatArray:
     """Squared length of each row."""
     if sparse.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+        squares = with_data(X, X.data**2) if X.has_canonical_format else X.multiply(X)
+        return np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
 def unit_rows(X: Any) -> Any:
     """Rows scaled to length one; a row of zeros stays."""
     if sparse.issparse(X):
-        norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+        norms = np.sqrt(square_norms(X))
         scale = (1 / np.where(norms > 0, norms, 1)).astype(X.dtype)
         scaled = sparse.csr_matrix(X, copy=True)
         scaled.data *= np.repeat(scale, np.diff(X.indptr))

@@ -18,6 +18,7 @@ from clew._persistence import Learned
 from clew._validation import Allowed, number
 from clew.constraints import Closure, Constraints
 from clew.kernels.pairs import assign_rows
+from clew.kernels.sparse_rows import add_sparse_rows, multiply_own
 from clew.partitional._family import COMMON_PARAMETERS, SOFT_CONSTRAINTS, KMeansFamily
 from clew.partitional._geometry import CosineRows, FloatArray, Labels, Problem, unit_rows, with_data
 from clew.partitional._learned_metric import MetricProblem
@@ -28,7 +29,7 @@ from clew.partitional._seeding import Start
 from clew.partitional._units import Units
 
 # Gradient steps of the column weights per round, and halvings of a step before the weights stay as they are.
-_MOST_STEPS, _MOST_HALVINGS = 20, 10
+_MOST_STEPS, _MOST_HALVINGS = 5, 10
 # Relative gain of a step below which no further step is taken in a round.
 _NO_GAIN = 1e-6
 # Bound on the logarithms of weights, against overflow.
@@ -82,7 +83,7 @@ class HMRFKMeans(KMeansFamily):
     without negative numbers, else 2. In the log-determinant, the logarithm of each weight is multiplied by the mass of
     its column: the sum of its squares in rows of length one, times the mean cost of a row if all rows share one centre.
     So the weight of a rare word has a weak prior. Cosines do not depend on the scale of a, which is fixed by a mean of
-    1, weighted by mass. The weights take up to twenty gradient steps in each round, and a step is halved until J falls.
+    1, weighted by mass. The weights take up to five gradient steps in each round, and a step is halved until J falls.
     Only given pairs are priced, each once at its highest confidence; groups and classes are expanded to pairs, up to
     two million.
 
@@ -210,6 +211,8 @@ class WeightedCosines(CosineRows):
     def weighed(cls, X: Any, weights: FloatArray, n_jobs: int | None, column_weights: FloatArray) -> WeightedCosines:
         """Weigh the columns, in double precision. Rows are scaled to length one before and after."""
         given = unit_rows(X.astype(np.float64))
+        if sparse.issparse(given):
+            given.sum_duplicates()
         rows = _weigh(given, column_weights)
         shift = np.zeros(X.shape[1])
         plain = CosineRows(given, weights, shift)
@@ -352,7 +355,9 @@ class _CosinePolicy(Policy):
         """Weights after one step that lowers the objective; None if no step does."""
         gradient = self._gradient(problem, clusters, now)
         logarithms = np.log(now.column_weights)
-        direction = gradient / np.where(problem.mass > 0, problem.mass, 1)
+        # The second derivative of the log-determinant is mass * weight. Without the weight, steps are too long for
+        # weights above 1 and most have to be halved.
+        direction = gradient / (np.where(problem.mass > 0, problem.mass, 1) * np.maximum(now.column_weights, 1))
         for _ in range(_MOST_HALVINGS):
             moved = np.exp(np.clip(logarithms - self._step * direction, -_WIDEST, _WIDEST))
             candidate = self._weighed(problem, clusters, problem.scaled(moved))
@@ -371,7 +376,7 @@ class _CosinePolicy(Policy):
         """
         near = clusters.cosines(now) * problem.row_weights
         around = np.asarray(self._squares.T @ (near / now.norms**2)).ravel() * now.column_weights
-        along = np.einsum("ij,ij,i->j", now.sums, now.sums, 1 / now.divisors)
+        along = np.einsum("ij,ij->j", now.sums, now.sums / now.divisors[:, None])
         gradient = (around - along) / 2 + problem.mass * (now.column_weights - 1)
         return gradient + self._of_pairs(now, clusters.labels[self._pairs.rows])
 
@@ -411,16 +416,13 @@ class _Clusters:
         self.labels, self._given, self._weights = labels, problem.given, problem.row_weights
         self.masses = np.bincount(labels, weights=self._weights, minlength=n_clusters)
         self._shape = (n_clusters, problem.X.shape[1])
-        if sparse.issparse(self._given):
-            self._row_of = np.repeat(np.arange(problem.n_rows), np.diff(self._given.indptr))
-            self._place = labels[self._row_of] * np.int64(self._shape[1]) + self._given.indices
 
     def sums(self, column_weights: FloatArray, norms: FloatArray) -> FloatArray:
         """Sum of the weighted rows of each cluster, under the column weights."""
         shares = self._weights / norms
         if sparse.issparse(self._given):
-            entries = self._given.data * shares[self._row_of]
-            sums = np.bincount(self._place, entries, minlength=self._shape[0] * self._shape[1]).reshape(self._shape)
+            sums = np.zeros(self._shape)
+            add_sparse_rows(*_arrays(self._given), shares, self.labels, sums)
         else:
             rows = np.arange(len(self.labels))
             sums = sparse.csr_array((shares, (self.labels, rows)), shape=(self._shape[0], len(rows))) @ self._given
@@ -430,7 +432,13 @@ class _Clusters:
         """Cosine of each row with the centre of its cluster."""
         centers = now.sums * np.sqrt(now.column_weights) / now.divisors[:, None]
         if sparse.issparse(self._given):
-            inner = with_data(self._given, self._given.data * centers.ravel()[self._place]).sum(axis=1)
+            inner = np.empty(len(self.labels))
+            multiply_own(*_arrays(self._given), centers, self.labels, inner)
         else:
             inner = np.einsum("ij,ij->i", self._given, centers[self.labels])
-        return np.asarray(inner).ravel() / now.norms
+        return np.asarray(inner / now.norms)
+
+
+def _arrays(rows: Any) -> tuple[npt.NDArray[Any], ...]:
+    """The arrays of CSR rows in the order that kernels take them."""
+    return rows.data, rows.indices, rows.indptr

@@ -28,9 +28,8 @@ def export(state: SessionState, what: str, path: str | os.PathLike[str]) -> None
 
 
 def _labels(state: SessionState) -> dict[str, Any]:
-    names = state.ledger.names()
-    rows = state.rows.present[state.labelling.present >= 0]
-    clusters = state.labelling.labels[rows].tolist()
+    names = {-1: "noise"} | state.ledger.names()
+    rows, clusters = state.rows.present, state.labelling.present.tolist()
     return {
         "id": _column([state.rows.ids[row] for row in rows]),
         "cluster": np.array(clusters, dtype=np.int64),

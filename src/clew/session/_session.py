@@ -641,7 +641,10 @@ class Session:
             self._project.store.backup(path)
 
     def export(self, what: str, path: str | os.PathLike[str]) -> None:
-        """Write "labels", "constraints" or "answers" as csv, tsv, jsonl or parquet. An error leaves no partial file."""
+        """Write "labels", "constraints" or "answers" as csv, tsv, jsonl or parquet. An error leaves no partial file.
+
+        Labels have every row. Noise of a density method is cluster -1 with the name "noise".
+        """
         with self._project.reading():
             if what == "labels" and self._state.ledger.is_stale:
                 self.fit()

@@ -172,6 +172,28 @@ def test_numbers_of_mixed_formats(cells, numbers, note):
     assert note in encoded.columns[0].how
 
 
+@pytest.mark.parametrize(
+    "cells, seconds",
+    [
+        (["3h 5m", "45m", "2h", "1:30"], [11100, 2700, 7200, 5400]),
+        (["2 days 3 hours", "1 day, 2 hours 3 min", "90 sec"], [183600, 93780, 90]),
+        (["PT3H5M", "P1DT2H", "PT0.5S"], [11100, 93600, 0.5]),
+        (["1,5 h", "20 min", "-1h 5m"], [5400, 1200, -3900]),
+    ],
+)
+def test_durations_are_seconds(cells, seconds):
+    encoded = encode(table(a=cells), scale="none")
+    assert encoded.kinds == {"a": "number"}
+    assert_allclose(encoded.X.ravel(), seconds)
+    assert "durations, in seconds" in encoded.columns[0].how
+
+
+def test_one_unit_is_kept_though_it_could_be_a_time():
+    encoded = encode(table(a=[*(f"{length}m" for length in range(1, 20)), "2h"]), scale="none")
+    assert_allclose(encoded.X[:19].ravel(), np.arange(1, 20))
+    assert "in m" in encoded.columns[0].how
+
+
 def test_times_of_the_day_and_durations_are_numbers():
     encoded = encode(table(a=["0:01:30", "0:02", "12:00:00.5"]), scale="none")
     assert_allclose(encoded.X.ravel(), [90, 120, 43200.5])
@@ -295,6 +317,8 @@ def test_day_first_where_no_month_fits():
         (["03/13/2024", "14/03/2024", "03/15/2024"], [0, 1, 2], "1 cell the other way round"),
         (["1-Mar-24 1:00 PM", "2-Mar-24 1:00 PM"], [0, 1], "month by name"),
         (["2024-03", "2024-04", "2024-05"], [0, 31, 61], "year and month"),
+        (["Mar 2024", "April 2024", "May '24", "Jun-24"], [0, 31, 61, 92], "year and month"),
+        (["2024-Q1", "Q2 2024", "2024Q3"], [0, 91, 182], "year and quarter"),
     ],
 )
 def test_dates_of_mixed_formats(cells, days, note):
