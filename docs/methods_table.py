@@ -29,10 +29,13 @@ def capabilities_table() -> str:
 def _cells(cls: Any) -> tuple[str, ...]:
     can = cls().capabilities
     return (
-        _YES[can.groups], can.soft_groups, can.triplets, can.sizes, _YES[can.noise],
-        can.pairwise or ("counts" if can.counts else "rows"),
+        _YES[can.groups], can.soft_groups, can.triplets, can.sizes, _YES[can.noise], _input(can),
         _n_clusters(cls, can), _YES[can.predicts], _YES[can.streams],
     )  # fmt: skip
+
+
+def _input(can: Any) -> str:
+    return can.pairwise or ("counts" if can.counts else "rows, or a table" if can.tables else "rows")
 
 
 def _n_clusters(cls: Any, can: Any) -> str:

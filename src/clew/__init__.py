@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from clew.graph import *  # noqa: F403
     from clew.graph._cluster_edges import cluster_edges as cluster_edges
     from clew.hierarchical import *  # noqa: F403
+    from clew.matching import *  # noqa: F403
     from clew.medoids import *  # noqa: F403
     from clew.metric import *  # noqa: F403
     from clew.mixture import *  # noqa: F403

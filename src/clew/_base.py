@@ -35,7 +35,9 @@ from clew._validation import (
     check_pairwise,
     check_parameters,
     check_rows,
+    check_table,
     check_weights,
+    is_table,
     n_distinct_rows,
     refuse_negative_counts,
 )
@@ -82,6 +84,7 @@ class Capabilities:
     counts: bool = False  # X holds counts, such as those of words in documents: no entry is below 0
     pairwise: Pairwise | None = None  # X is a square matrix of this kind instead of rows and columns
     asymmetric: bool = False  # such a matrix may differ from its transpose
+    tables: bool = False  # X may be a table of records, with columns of text
     any_shape: bool = False  # clusters follow the rows wherever they are; else they are round, or as the metric has it
     quadratic: bool = False  # memory grows with the square of the number of rows
     needs_n_clusters: bool = True
@@ -186,12 +189,14 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
         return as_generator(getattr(self, "random_state", 0))
 
     def _check_input(self, X: Any, *, reset: bool) -> Any:
-        """X as this method takes it: rows and columns, or a square matrix."""
+        """X as this method takes it: rows and columns, a square matrix, or a table of records."""
         can = self.capabilities
         if can.pairwise is not None:
             return check_pairwise(
                 self, X, can.pairwise, reset=reset, accept_sparse=can.sparse, asymmetric=can.asymmetric
             )
+        if can.tables and is_table(X):
+            return check_table(self, X, reset=reset)
         rows = check_rows(self, X, reset=reset, accept_sparse=can.sparse)
         if can.counts:
             refuse_negative_counts(rows, type(self).__name__)
@@ -304,7 +309,7 @@ class LabellingEstimator(ClusterMixin, ConstrainedEstimator):  # type: ignore[mi
         known = given.constraints
         self.__dict__.pop("classes_", None)
         if known.classes is not None:
-            self.classes_ = _cluster_names(known.classes, labels, getattr(self, "cluster_labels_", ()))
+            self.classes_ = cluster_names(known.classes, labels, getattr(self, "cluster_labels_", ()))
         self._set_labels(known, labels)
         self._explain_number(given.X, known, labels)
 
@@ -362,7 +367,7 @@ class LabellingEstimator(ClusterMixin, ConstrainedEstimator):  # type: ignore[mi
         return False
 
 
-def _cluster_names(classes: npt.NDArray[Any], labels: npt.NDArray[Any], clusters: Any) -> npt.NDArray[Any]:
+def cluster_names(classes: npt.NDArray[Any], labels: npt.NDArray[Any], clusters: Any) -> npt.NDArray[Any]:
     """The name of each cluster number: its class, then new-1, new-2, ... for clusters that no class names."""
     n_names = 1 + max((int(np.max(numbers, initial=-1)) for numbers in (labels, clusters)), default=-1)
     fresh = (name for place in count(1) if (name := f"new-{place}") not in set(classes.tolist()))

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterator
 from types import ModuleType
 
-FAMILIES = ("partitional", "medoids", "hierarchical", "graph", "density", "mixture", "metric")
+FAMILIES = ("partitional", "medoids", "hierarchical", "graph", "density", "mixture", "matching", "metric")
 
 
 def families() -> Iterator[ModuleType]:

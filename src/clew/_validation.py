@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal
@@ -16,6 +16,8 @@ from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import validate_data
 
 from clew._frames import as_frame, without_mask
+from clew.datasets._as_table import as_table
+from clew.datasets._read import Table
 from clew.exceptions import DataError, DataTypeError, ParameterError
 
 # Decimals that the entries of two unit vectors of one direction share.
@@ -102,6 +104,16 @@ def array_like() -> Allowed:
 
 CALLABLE = Allowed("a function", callable)
 BOOLEAN = Allowed("True or False", lambda value: isinstance(value, bool | np.bool_))
+
+
+def texts() -> Allowed:
+    """Lists of texts, such as names of columns."""
+    return Allowed(
+        "a list of str",
+        lambda value: isinstance(value, list | tuple) and all(isinstance(one, str) for one in value),
+    )
+
+
 NONE = Allowed("None", lambda value: value is None)
 RANDOM_STATE = Allowed(
     "an integer >= 0, a numpy Generator or RandomState, or None",
@@ -162,6 +174,33 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool) -> A
     _refuse_missing(checked, names)
     _refuse_huge(checked)
     return checked
+
+
+def is_table(X: Any) -> bool:
+    """Whether X is a table of records: a `Table`, a list of dicts, or a frame with a column that is not numeric."""
+    if isinstance(X, Table):
+        return True
+    if isinstance(X, list | tuple):
+        return len(X) > 0 and all(isinstance(row, Mapping) for row in X)
+    frame = as_frame(X)
+    return frame is not None and not all(dtype.is_numeric() for dtype in frame.schema.values())
+
+
+def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
+    """X as a table of records; with ``reset=False`` it has the columns that were fitted."""
+    table = as_table(X)
+    if not table.n_rows:
+        raise DataError("X has 0 rows. Give at least one.")
+    if reset:
+        estimator.n_features_in_ = len(table.columns)
+        estimator.feature_names_in_ = np.array(table.columns, dtype=object)
+        return table
+    fitted = getattr(estimator, "feature_names_in_", None)
+    if fitted is None:
+        raise DataError("X is a table, but the estimator was fitted on an array without column names. Pass an array.")
+    for name in fitted.tolist():
+        table.column(name)  # an unknown name raises an error that lists the columns
+    return table
 
 
 def check_pairwise(

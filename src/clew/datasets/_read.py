@@ -61,6 +61,11 @@ class Table:
         """The names of the columns, in the order of the file."""
         return list(self.values)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return self.n_rows, len(self.values)
+
     def column(self, name: str) -> Any:
         """Return a column. An unknown name raises an error that lists the columns."""
         if name not in self.values:

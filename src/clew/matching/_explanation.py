@@ -1,0 +1,36 @@
+"""Say in a sentence how two records compare: "name differs by one letter, phone is equal"."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clew.matching._comparison import CLOSE, EQUAL, MISSING, SIMILAR, compare_cells
+from clew.matching._records import Field
+from clew.matching._texts import spelling_similarities
+
+_NUMBERS = {1: "one letter", 2: "two letters", 3: "three letters"}
+
+
+def explanation(fields: list[Field], first: int, second: int, probability: float) -> str:
+    """How each column of two records compares, the most alike first, and the probability that they are the same."""
+    pair = np.array([[first, second]], dtype=np.int64)
+    said = []
+    for field in fields:
+        level = int(compare_cells(field, len(field.codes), pair)[1][0])
+        said.append((level, _words(field, level, *field.codes[[first, second]].tolist())))
+    # Missing cells come last, columns of one level in the order of the table.
+    words = [text for _, text in sorted(said, key=lambda one: -one[0])]
+    return f"{', '.join(words)}{'; ' if words else ''}the same with probability {probability:.2f}"
+
+
+def _words(field: Field, level: int, one: int, two: int) -> str:
+    if level == MISSING:
+        return f"{field.name} is missing"
+    if level == EQUAL:
+        return f"{field.name} is equal"
+    texts = [field.texts[one], field.texts[two]]
+    similarity = spelling_similarities(texts, np.array([0]), np.array([1]))[0][0]
+    n_edits = round((1 - float(similarity)) * max(map(len, texts)))
+    if n_edits in _NUMBERS and level >= SIMILAR:
+        return f"{field.name} differs by {_NUMBERS[n_edits]}"
+    return f"{field.name} is {'close' if level == CLOSE else 'similar' if level == SIMILAR else 'different'}"

@@ -1,0 +1,222 @@
+"""The pair model: a logistic regression on features of pairs that starts from the mixture and learns from answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from clew.constraints import Closure
+from clew.matching._candidates import candidate_pairs, closing_pairs
+from clew.matching._comparison import CLOSE, Compared, Comparer, standing, whole_levels
+from clew.matching._fellegi_sunter import MOST_LOG_ODDS, Evidence, evidence_among, fellegi_sunter, two_normals
+from clew.matching._records import Field
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+Matrix = npt.NDArray[np.float32]
+
+# Random pairs of rows that show how often cells agree by chance.
+_RANDOM_PAIRS = 20_000
+# Candidates that stand for the mixture in the regression: half of them likely matches, half others.
+_STAND_INS = 2_000
+# Share of the likely matches among them is at least this, so that rare matches are heard.
+_LEAST_SHARE = 0.1
+# Records with no close cell and a whole-row similarity below this are different, whatever the mixture says.
+_UNLIKE = 0.5
+# Ridge penalty of each coefficient but the intercept; features have the variance 1.
+_RIDGE = 1.0
+# An answer counts as much as this many stand-ins of full weight.
+_ANSWER_WEIGHT = 2.0
+_MAX_ITER, _TOL = 50, 1e-6
+
+
+class Candidates(NamedTuple):
+    """Candidate pairs of rows with everything that does not depend on answers.
+
+    Attributes
+    ----------
+    pairs : ndarray of shape (n_pairs, 2)
+    features : ndarray of shape (n_pairs, n_features + 1)
+        Standardised, 0 where missing. The last column is 1.
+    levels : ndarray of shape (n_pairs, n_columns)
+        Level of agreement of each column.
+    log_odds : ndarray of shape (n_pairs,)
+        Of being the same, by the mixture alone.
+    measures : Measures
+    """
+
+    pairs: IntArray
+    features: Matrix
+    levels: IntArray
+    log_odds: FloatArray
+    measures: Measures
+
+
+class Measures(NamedTuple):
+    """What turns compared pairs into features: the evidence of levels, means and scales."""
+
+    evidence: Evidence
+    means: FloatArray
+    scales: FloatArray
+
+    def features(self, compared: Compared, log_odds: FloatArray) -> Matrix:
+        """Standardised features: those compared, the log-odds of the mixture, and 1."""
+        raw = np.column_stack([compared.features, log_odds])
+        rows = np.nan_to_num((raw - self.means) / self.scales)
+        return np.column_stack([rows, np.ones(len(rows))]).astype(np.float32)
+
+    def features_of(self, rows: Comparer, pairs: IntArray) -> Matrix:
+        """Standardised features of any pairs."""
+        compared = rows.compare(pairs)
+        return self.features(compared, self.evidence.log_odds(all_levels(rows, pairs, compared)))
+
+
+def build_candidates(rows: Comparer, fields: list[Field], keys: list[Field], rng: np.random.Generator) -> Candidates:
+    """Find candidate pairs, compare them, and estimate without answers which ones are the same."""
+    pairs = candidate_pairs(rows, fields, keys)
+    compared = rows.compare(pairs)
+    probability = _first_guess(rows, compared, rng)
+    levels = all_levels(rows, pairs, compared)
+    evidence = evidence_among(levels, probability)
+    log_odds = evidence.log_odds(levels)
+    more = closing_pairs(pairs, log_odds > 0, rows.n_fitted)
+    if len(more):
+        others = rows.compare(more)
+        order = np.lexsort(np.concatenate([pairs, more]).T[::-1])
+        pairs = np.concatenate([pairs, more])[order]
+        compared = Compared(*(np.concatenate([one, two])[order] for one, two in zip(compared, others, strict=True)))
+        log_odds = evidence.log_odds(all_levels(rows, pairs, compared))
+    raw = np.column_stack([compared.features, log_odds])
+    known = ~np.isnan(raw)
+    n_known = np.maximum(known.sum(axis=0), 1)
+    means = np.where(known, raw, 0).sum(axis=0) / n_known
+    scales = np.sqrt(np.where(known, (raw - means) ** 2, 0).sum(axis=0) / n_known)
+    measures = Measures(evidence, means, np.where(scales > 1e-9, scales, 1.0))
+    return Candidates(pairs, measures.features(compared, log_odds), compared.levels, log_odds, measures)
+
+
+def _first_guess(rows: Comparer, compared: Compared, rng: np.random.Generator) -> FloatArray:
+    """Probabilities without answers: two normal distributions of the similarity, then Fellegi and Sunter's mixture.
+
+    The mixture needs two columns: with one, it cannot tell its classes apart.
+    """
+    levels, similarity = compared.levels, compared.similarity
+    guess = two_normals(similarity)
+    if levels.shape[1] > 1 and len(levels):
+        n = rows.n_fitted
+        by_chance = rng.integers(n, size=(_RANDOM_PAIRS, 2))
+        by_chance = by_chance[by_chance[:, 0] != by_chance[:, 1]]
+        guess = fellegi_sunter(levels, rows.compare(by_chance).levels, guess, n * (n - 1) / 2)
+    if levels.shape[1]:
+        guess[(levels < CLOSE).all(axis=1) & (similarity < _UNLIKE)] = 0.0
+    guess[similarity > 1 - 1e-9] = 1.0  # equal rows
+    return guess
+
+
+def all_levels(rows: Comparer, pairs: IntArray, compared: Compared) -> IntArray:
+    """Levels of the columns and of the whole row."""
+    smaller_share = standing(compared.similarity, pairs, rows.scores)[0]
+    return np.column_stack([compared.levels, whole_levels(compared.similarity, smaller_share)])
+
+
+@dataclass
+class PairModel:
+    """A logistic regression on features of pairs, for repeated fits with more and more answers.
+
+    Attributes
+    ----------
+    candidates : Candidates
+    stand_ins : ndarray of ints
+        Candidates that stand for the mixture.
+    weights : ndarray of floats
+        Their weights; the sum is the strength of the prior, counted in answers.
+    """
+
+    candidates: Candidates
+    stand_ins: IntArray
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, candidates: Candidates, strength: float) -> PairModel:
+        """The model before the first answer. `strength` is the number of answers that the mixture counts as."""
+        log_odds = candidates.log_odds
+        chosen, weights = [], []
+        n = max(len(log_odds), 1)
+        share = max(float((log_odds > 0).sum()) / n, _LEAST_SHARE)
+        for some, total in ((log_odds > 0, share), (log_odds <= 0, 1 - share)):
+            places = np.flatnonzero(some)
+            places = places[np.linspace(0, len(places) - 1, min(len(places), _STAND_INS // 2)).astype(np.int64)]
+            chosen.append(places)
+            weights.append(np.full(len(places), strength * total / max(len(places), 1)))
+        places = np.concatenate(chosen)
+        return cls(candidates, places, np.concatenate(weights) * np.abs(np.tanh(log_odds[places] / 2)))
+
+    def fit(
+        self, features: Matrix, answers: FloatArray, weights: FloatArray, start: FloatArray | None = None
+    ) -> FloatArray:
+        """Coefficients from the stand-ins and answered pairs: their features, 1 for the same, and weights."""
+        rows = np.concatenate([self.candidates.features[self.stand_ins], features]).astype(np.float64)
+        same = np.concatenate([self.candidates.log_odds[self.stand_ins] > 0, answers]).astype(np.float64)
+        return logistic(rows, same, np.concatenate([self.weights, weights]), start)
+
+    def log_odds(self, coefficients: FloatArray) -> FloatArray:
+        """Log-odds of all candidates to be the same, within bounds."""
+        total = self.candidates.features @ coefficients.astype(np.float32)
+        return np.clip(total.astype(np.float64), -MOST_LOG_ODDS, MOST_LOG_ODDS)
+
+
+def logistic(rows: FloatArray, same: FloatArray, weights: FloatArray, start: FloatArray | None) -> FloatArray:
+    """Coefficients of a weighted logistic regression with a ridge penalty, by Newton's method with halved steps."""
+    ridge = np.full(rows.shape[1], _RIDGE)
+    ridge[-1] = 1e-3
+    found = np.zeros(rows.shape[1]) if start is None else start
+
+    def loss(coefficients: FloatArray) -> float:
+        total = rows @ coefficients
+        return float(
+            (weights * (np.logaddexp(0, total) - same * total)).sum() + 0.5 * coefficients @ (ridge * coefficients)
+        )
+
+    cost = loss(found)
+    for _ in range(_MAX_ITER):
+        probability = expit(rows @ found)
+        slope = rows.T @ (weights * (probability - same)) + ridge * found
+        curve = (rows * (weights * probability * (1 - probability))[:, None]).T @ rows + np.diag(ridge)
+        step = np.linalg.solve(curve, slope)
+        while (lower := loss(found - step)) > cost:
+            step = step / 2
+        if cost - lower < _TOL:
+            break
+        found, cost = found - step, lower
+    return found
+
+
+class Answers(NamedTuple):
+    """Places of candidates whose answer is known, the answers (1 for the same), and their weights."""
+
+    places: IntArray
+    same: FloatArray
+    weights: FloatArray
+
+
+def known_answers(pairs: IntArray, closed: Closure) -> Answers:
+    """Candidates that constraints decide. Rows that groups keep apart are left out: they are no sample of pairs.
+
+    The candidates inside a component of n rows count as n - 1 answers at most, those between two components as one.
+    """
+    one, two = closed.component_of[pairs].T
+    low, high = np.minimum(one, two), np.maximum(one, two)
+    graph, n = closed.graph, closed.n_components
+    edges = np.repeat(np.arange(n), np.diff(graph.edge_ptr)) * n + graph.edges
+    inside = np.flatnonzero(low == high)
+    apart = np.flatnonzero(np.isin(low * n + high, edges))
+    n_inside = np.bincount(low[inside], minlength=n)
+    weights = np.minimum((closed.sizes - 1) / np.maximum(n_inside, 1), 1.0)[low[inside]]
+    _, place, n_between = np.unique((low * n + high)[apart], return_inverse=True, return_counts=True)
+    places = np.concatenate([inside, apart])
+    same = np.concatenate([np.ones(len(inside)), np.zeros(len(apart))])
+    return Answers(places, same, _ANSWER_WEIGHT * np.concatenate([weights, 1 / n_between[place]]))

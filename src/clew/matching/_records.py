@@ -1,0 +1,126 @@
+"""Records: the columns of a table as plain texts, numbers and dates, each distinct value once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from clew.datasets._columns import is_id_name
+from clew.datasets._read import MISSING, Table
+from clew.datasets._written import written_dates, written_numbers
+from clew.exceptions import DataError, ParameterError
+from clew.matching._texts import plain
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+# Share of the cells that must be readable as numbers or dates before a column is compared as such, too.
+_LEAST_READABLE = 0.9
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of records.
+
+    For example, the cells "Ann", "", "ANN" and "Bob" give ``texts = ["ann", "bob"]`` and ``codes = [0, -1, 0, 1]``.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        "text", "number" or "date". Every column is compared as text, and the other two kinds by their difference, too.
+    texts : list of str
+        The distinct values in plain letters, sorted.
+    codes : ndarray of shape (n_rows,)
+        The value of each row, -1 if it is missing.
+    numbers : ndarray of shape (n_rows,)
+        Numbers, or dates in days; NaN if missing. Empty for texts.
+    """
+
+    name: str
+    kind: str
+    texts: list[str]
+    codes: IntArray
+    numbers: FloatArray
+
+    @property
+    def counts(self) -> IntArray:
+        """How many rows have each value."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.texts)).astype(np.int64)
+
+
+def fields_of(table: Table, names: Sequence[str] | None, kinds: dict[str, str] | None = None) -> list[Field]:
+    """The columns of a table to compare: those named, else all but ids and columns without two different values.
+
+    With `kinds`, columns are read as these kinds instead of the kinds that their cells suggest.
+    """
+    fields = []
+    for name in table.features if names is None else names:
+        values = table.column(name)
+        if values.ndim != 1:
+            raise DataError(
+                f'Column "{name}" of {table.source} holds vectors. Leave it out, or pass the vectors alone as X.'
+            )
+        field = _field(name, values, None if kinds is None else kinds[name])
+        if names is not None or (len(field.texts) > 1 and not _is_id(field)):
+            fields.append(field)
+    if not fields:
+        raise DataError(
+            f"{table.source} has no column to compare: every column is empty, has one value only, or names the rows. "
+            "Name columns to use."
+        )
+    return fields
+
+
+def _is_id(field: Field) -> bool:
+    return is_id_name(field.name) and len(field.texts) == len(field.codes)
+
+
+def _field(name: str, values: npt.NDArray[Any], kind: str | None) -> Field:
+    cells = as_cells(values).tolist()
+    if kind is None or kind != "text":
+        kind, numbers = _as_numbers(cells, kind)
+    else:
+        numbers = np.empty(0)
+    distinct: dict[str, str] = {cell: plain(cell) or cell for cell in set(cells) if cell}
+    texts = sorted(set(distinct.values()))
+    number_of = {text: place for place, text in enumerate(texts)}
+    number_of_cell = {cell: number_of[text] for cell, text in distinct.items()} | {"": -1}
+    codes = np.fromiter((number_of_cell[cell] for cell in cells), dtype=np.int64, count=len(cells))
+    return Field(name, kind, texts, codes, numbers)
+
+
+def as_cells(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A column as texts, "" for missing values."""
+    if values.dtype.kind in "iu":
+        cells = [str(value) for value in values.tolist()]
+    elif values.dtype.kind == "f":
+        cells = ["" if value != value else f"{value:.12g}" for value in values.tolist()]
+    else:
+        stripped = [str(value).strip() for value in values.tolist()]
+        cells = ["" if cell.lower() in MISSING else cell for cell in stripped]
+    return np.array(cells, dtype=object)
+
+
+def _as_numbers(cells: list[str], kind: str | None) -> tuple[str, FloatArray]:
+    """Read cells as dates or numbers, if nearly all of them are such."""
+    for name, read in (("date", written_dates), ("number", written_numbers)):
+        if kind not in (None, name):
+            continue
+        written = read(cells)
+        if written is not None and (kind == name or written.share >= _LEAST_READABLE):
+            return name, np.asarray(written.values, dtype=np.float64)
+    return ("text", np.empty(0)) if kind is None else (kind, np.full(len(cells), np.nan))
+
+
+def check_columns(table: Table, names: Sequence[str] | None, parameter: str) -> None:
+    """Refuse names of columns that the table does not have, and names given twice."""
+    for name in names or ():
+        table.column(name)
+    if names is not None and len(set(names)) < len(names):
+        twice = next(name for name in names if list(names).count(name) > 1)
+        raise ParameterError(f'{parameter} names column "{twice}" twice. Name each column once.')

@@ -1,0 +1,190 @@
+"""Texts as sparse vectors of letter n-grams or words, weighted by rarity (TF-IDF), computed on whole arrays at once."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from clew.kernels.edit_distance import edit_distances
+from clew.kernels.jaro_winkler import jaro_winkler
+from clew.kernels.sparse_products import pair_products, top_products
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+# Bits of a code point: three of them fit a 64-bit key.
+_BITS = 21
+_SPACE = 32
+# Edit distance and Jaro-Winkler compare this many letters: their time grows with the square of the length.
+_COMPARED_LETTERS = 64
+# Entries of the index that the search for one row's neighbours looks at: a tenth of a millisecond.
+_MOST_VISITED = 10_000
+
+_NOT_WORD = re.compile(r"[^\w]+|_+")
+
+
+def plain(text: str) -> str:
+    """A text in lower case, without accents and punctuation, with single spaces."""
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    kept = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return _NOT_WORD.sub(" ", kept).strip()
+
+
+class Strings(NamedTuple):
+    """Texts as one array of code points: text s is ``letters[ends[s]:ends[s + 1]]``."""
+
+    ends: IntArray
+    letters: IntArray
+
+
+def strings(texts: Sequence[str]) -> Strings:
+    """Concatenate texts."""
+    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    letters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.int64)
+    return Strings(np.append(0, np.cumsum(lengths)), letters)
+
+
+class Terms(NamedTuple):
+    """Counts of terms in texts: ``counts[t, v]`` is how often text t has the term with the key ``keys[v]``."""
+
+    keys: IntArray
+    counts: sparse.csr_array
+
+
+def letter_ngrams(texts: Sequence[str]) -> Terms:
+    """Count the pairs and triples of letters of each text, with a space before and after it."""
+    padded = strings([f" {text} " if text else "" for text in texts])
+    letters = padded.letters
+    text_of = np.repeat(np.arange(len(texts)), np.diff(padded.ends))
+    two = (letters[:-1] << _BITS) | letters[1:]
+    inside = text_of[:-1] == text_of[1:]
+    keys, owners = [two[inside]], [text_of[:-1][inside]]
+    if len(letters) > 2:
+        three = (letters[:-2] << (2 * _BITS)) | two[1:]
+        inside = (text_of[:-2] == text_of[2:]) & (letters[1:-1] != _SPACE)
+        keys.append(three[inside])
+        owners.append(text_of[:-2][inside])
+    return _counted(np.concatenate(keys), np.concatenate(owners), len(texts))
+
+
+def word_counts(texts: Sequence[str]) -> Terms:
+    """Count the words of each text; keys are numbers of words in the order of their first use."""
+    numbers: dict[str, int] = {}
+    split = [text.split() for text in texts]
+    keys = np.array([numbers.setdefault(word, len(numbers)) for words in split for word in words], dtype=np.int64)
+    return _counted(keys, _owners(split), len(texts))
+
+
+def numbers_shared(texts: Sequence[str], firsts: IntArray, seconds: IntArray) -> FloatArray:
+    """Share of the words with digits in two texts that both have; 0.5 if neither has any."""
+    split = [[word for word in set(text.split()) if any(map(str.isdigit, word))] for text in texts]
+    numbers: dict[str, int] = {}
+    keys = np.array([numbers.setdefault(word, len(numbers)) for words in split for word in words], dtype=np.int64)
+    counts = _counted(keys, _owners(split), len(texts)).counts
+    n_words = np.diff(counts.indptr)
+    both = products(counts, firsts, seconds)
+    either = n_words[firsts] + n_words[seconds] - both
+    return np.where(either > 0, both / np.maximum(either, 1), 0.5)
+
+
+def _owners(split: Sequence[Sequence[str]]) -> IntArray:
+    return np.repeat(np.arange(len(split)), np.fromiter(map(len, split), dtype=np.int64, count=len(split)))
+
+
+def _counted(keys: IntArray, owners: IntArray, n_texts: int) -> Terms:
+    distinct, columns = np.unique(keys, return_inverse=True)
+    counts = sparse.coo_array((np.ones(len(keys)), (owners, columns)), shape=(n_texts, len(distinct))).tocsr()
+    counts.sum_duplicates()
+    counts.sort_indices()
+    return Terms(distinct, counts)
+
+
+def aligned(terms: Terms, keys: IntArray) -> sparse.csr_array:
+    """The counts with one column for each of these keys, which are sorted; other terms are left out."""
+    place = np.searchsorted(keys, terms.keys)
+    known = place < len(keys)
+    known[known] = keys[place[known]] == terms.keys[known]
+    entries = terms.counts.tocoo()
+    rows, columns = entries.coords
+    kept = known[columns]
+    return sparse.csr_array(
+        (entries.data[kept], (rows[kept], place[columns[kept]])), shape=(terms.counts.shape[0], len(keys))
+    )
+
+
+def inverse_frequency(counts: sparse.csr_array, times: IntArray) -> FloatArray:
+    """Logarithm of the number of texts over the number with each term; text t occurs ``times[t]`` times."""
+    rows = np.repeat(times, np.diff(counts.indptr)).astype(np.float64)
+    found = np.bincount(counts.indices, rows, minlength=counts.shape[1])
+    return np.log((1 + times.sum()) / (1 + found)) + 1
+
+
+def unit_vectors(counts: sparse.csr_array, rarity: FloatArray) -> sparse.csr_array:
+    """TF-IDF vectors of length 1, with logarithmic counts."""
+    vectors = sparse.csr_array(counts, copy=True)
+    vectors.sort_indices()
+    vectors.data = (1 + np.log(vectors.data)) * rarity[vectors.indices]
+    sizes = np.diff(vectors.indptr)
+    norms = np.sqrt(np.bincount(np.repeat(np.arange(len(sizes)), sizes), vectors.data**2, minlength=len(sizes)))
+    vectors.data /= np.repeat(np.where(norms > 0, norms, 1), sizes)
+    return vectors
+
+
+def products(vectors: sparse.csr_array, firsts: IntArray, seconds: IntArray) -> FloatArray:
+    """The product of two rows, for each pair."""
+    found = np.empty(len(firsts))
+    pair_products(
+        vectors.indptr.astype(np.int64), vectors.indices.astype(np.int64), vectors.data, firsts, seconds, found
+    )
+    return found
+
+
+def nearest(
+    queries: sparse.csr_array, vectors: sparse.csr_array, n_neighbors: int, *, is_same: bool
+) -> tuple[IntArray, FloatArray]:
+    """The rows with the largest products with each query row, -1 where there are fewer, and the products.
+
+    Rare features are searched first, up to `_MOST_VISITED` entries for each row. With `is_same`, the queries are the
+    rows, and no row is its own neighbour.
+    """
+    n_rows, n_queries = vectors.shape[0], queries.shape[0]
+    by_feature = vectors.tocsc()
+    n_with = np.diff(by_feature.indptr)
+    owner = np.repeat(np.arange(n_queries), np.diff(queries.indptr))
+    order = np.lexsort((n_with[queries.indices], owner))
+    neighbours = np.empty((n_queries, n_neighbors), dtype=np.int64)
+    found = np.empty((n_queries, n_neighbors))
+    top_products(
+        queries.indptr.astype(np.int64),
+        queries.indices[order].astype(np.int64),
+        queries.data[order],
+        by_feature.indptr.astype(np.int64),
+        by_feature.indices.astype(np.int64),
+        by_feature.data,
+        0 if is_same else -1,
+        _MOST_VISITED,
+        np.zeros(n_rows),
+        np.empty(n_rows, dtype=np.int64),
+        neighbours,
+        found,
+    )
+    return neighbours, found
+
+
+def spelling_similarities(texts: Sequence[str], firsts: IntArray, seconds: IntArray) -> tuple[FloatArray, FloatArray]:
+    """1 less the edit distance per letter, and the Jaro-Winkler similarity, for each pair of texts."""
+    ends, letters = strings([text[:_COMPARED_LETTERS] for text in texts])
+    symbols = np.unique(letters, return_inverse=True)[1].astype(np.int64)
+    longest = int(np.diff(ends).max(initial=0))
+    distances, similar = np.empty(len(firsts)), np.empty(len(firsts))
+    table = np.empty((longest + 2, longest + 2), dtype=np.int64)
+    edit_distances(ends, symbols, firsts, seconds, table, np.zeros(len(symbols) + 1, dtype=np.int64), distances)
+    jaro_winkler(ends, symbols, firsts, seconds, np.empty((2, longest + 1), dtype=np.int64), similar)
+    lengths = np.maximum(np.diff(ends)[firsts], np.diff(ends)[seconds])
+    return 1 - distances / np.maximum(lengths, 1), similar
