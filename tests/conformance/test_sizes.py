@@ -43,7 +43,7 @@ def band(case, k, slack):
     return max(int(sizes.min()) - slack, 0), int(sizes.max()) + slack
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("slack", [0, 2])
 @every_scenario
 @every_example

@@ -296,3 +296,8 @@ def test_large_sparse_graph_is_coloured_at_once(seed):
     found = color(CliqueGraph.build(20_000, pairs, *np.empty((2, 0), dtype=np.int64)), 5)
     assert found.status == "feasible"
     assert (found.colors[pairs[:, 0]] != found.colors[pairs[:, 1]]).all()
+
+
+def test_no_vertex_shares_a_clique_with_itself():
+    graph = CliqueGraph.build(3, np.empty((0, 2), dtype=np.int64), np.array([0, 0]), np.array([0, 1]))
+    assert graph.share_a_clique(np.array([0, 0, 1, 0]), np.array([0, 1, 0, 2])).tolist() == [False, True, True, False]

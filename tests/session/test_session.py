@@ -323,6 +323,19 @@ def test_expired_questions_that_are_decided_are_not_asked_again(session):
     assert question.id not in {one.id for one in session.pending()}
 
 
+def test_a_check_question_that_expired_goes_to_the_next_person(store_url):
+    with Session.create(store_url, X, n_clusters=3, lease_seconds=100, check_share=0.05) as session:
+        now = [1000.0]
+        session._project.clock = lambda: now[0]
+        question = session.ask("ann")
+        while not question.check:
+            session.tell(question, answer_to(question))
+            question = session.ask("ann")
+        now[0] += 101
+        again = session.ask("cat")
+        assert (again.id, again.check) == (question.id, True)
+
+
 def test_leases_outlive_a_restart(store_url):
     session = Session.create(store_url, X, n_clusters=3)
     asked = session.ask("ann", n=4)

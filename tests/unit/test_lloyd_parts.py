@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy import sparse
 from clew import Constraints
 from clew.partitional._geometry import Problem
 from clew.partitional._reduction import Tally, assign_block, nearest
+from clew.partitional._stopping import StoppingRule
 from clew.partitional._ties import TiedAssignment, priced_ties
 
 
@@ -56,3 +58,10 @@ def test_blocks_of_any_size_add_up_to_one_pass(form, metric, seed):
     assert total.totals[1] == 50
     costs = problem.own_costs(problem.X, centers, labels)
     assert problem.constant + total.totals[0] == pytest.approx(costs @ problem.weights)
+
+
+@pytest.mark.parametrize(("shift", "is_last"), [(0.0, False), (1e-5, True), (1e-3, False)])
+def test_rounds_end_when_centres_move_a_little_but_not_while_they_stand_still(shift, is_last):
+    rule, now = StoppingRule(SimpleNamespace(variance=1.0), 1e-4, 10, monotone=True), object()
+    rule.moved(shift)
+    assert rule.ends(now, 5.0, 5.0, changed=True, emptied=False) is (now if is_last else None)

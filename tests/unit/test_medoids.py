@@ -101,3 +101,8 @@ def test_rows_of_a_matrix_are_costs_of_rows_and_columns_are_medoids():
     assert model.predict([[5.0, 4.0, 3.0]]).tolist() == [1]
     function = ConstrainedKMedoids(2, metric=lambda a, b: one_way[int(a[0]), int(b[0])], random_state=0)
     assert function.fit([[0.0], [1.0], [2.0]]).inertia_ == 1.0
+
+
+def test_the_history_names_the_final_objective_once():
+    model = ConstrainedKMedoids(2, random_state=0).fit(LINE)
+    assert model.objective_history_.tolist().count(model.objective_) == 1
