@@ -6,7 +6,7 @@ that has not seen it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -158,14 +158,19 @@ Judge = Callable[[BoolArray], FloatArray]
 
 def left_out(pair_of: IntArray, rng: np.random.Generator, judge: Judge) -> FloatArray:
     """Predict each pair without its own answers, by cross-validation."""
-    n_pairs = int(pair_of.max(initial=-1)) + 1
     verdicts = np.zeros(len(pair_of))
     for _ in range(_DRAWS):
-        part_of = (rng.permutation(n_pairs) % _PARTS)[pair_of]
-        for part in range(min(_PARTS, n_pairs)):
-            left_out = part_of == part
-            verdicts[left_out] += judge(~left_out)[left_out] / _DRAWS
+        for part in folds(pair_of, rng):
+            verdicts[part] += judge(~part)[part] / _DRAWS
     return verdicts
+
+
+def folds(pair_of: IntArray, rng: np.random.Generator) -> Iterator[BoolArray]:
+    """Split the answers into random folds; answers about the same pair are in one fold."""
+    n_pairs = int(pair_of.max(initial=-1)) + 1
+    part_of = (rng.permutation(n_pairs) % _PARTS)[pair_of]
+    for part in range(min(_PARTS, n_pairs)):
+        yield part_of == part
 
 
 def clustering_judge(

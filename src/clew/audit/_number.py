@@ -17,6 +17,7 @@ from clew.audit._advice import SURE, require_pairs
 from clew.audit._answers import constraints_from
 from clew.audit._ensemble import clustering_judge, left_out, named_and_more, neighbour_view, together, views_of
 from clew.audit._impact import impact
+from clew.audit._merging import merged_votes
 from clew.audit._models import check_n_clusters
 from clew.audit._plots import lines
 from clew.audit._statements import distinct
@@ -142,11 +143,14 @@ def advise_n_clusters(
 
     Notes
     -----
-    For every k, four kinds of clusterings predict each answer without having seen it: k-means and `PCKMeans`, on the
-    rows and on the leading eigenvectors of their graph of neighbours. `PCKMeans` knows four fifths of the answers and
-    predicts the others. With s and d answers "same" and "different" about pairs that a clustering joins, and s' and d'
-    about pairs that it separates, the likelihood of k is B(1 + s, 1 + d) B(1 + s', 1 + d'), B the beta function. It is
-    raised to the power 1/2, because answers share rows. The posterior probabilities of the four kinds are averaged,
+    For every k, six kinds of clusterings predict each answer without having seen it: k-means, `PCKMeans`, and small
+    clusters that answers merge, on the rows and on the leading eigenvectors of their graph of neighbours. `PCKMeans`
+    and the mergers know four fifths of the answers and predict the others. The mergers find classes that consist of
+    several separate groups.
+
+    With s and d answers "same" and "different" about pairs that a clustering joins, and s' and d' about pairs that it
+    separates, the likelihood of k is B(1 + s, 1 + d) B(1 + s', 1 + d'), B the beta function. It is raised to the power
+    1/2, because answers share rows. The posterior probabilities of the six kinds are averaged,
     those with more evidence counting more. A third of the probability comes from prices (`impact`): with the right
     number the most answers cost nothing (thesis 5.4.1, `randel2021`). So the advice is sure only where both agree.
 
@@ -212,6 +216,8 @@ def _predictions(
         found.append(
             [left_out(pair_of, rng, clustering_judge(view, pairs, same, k, rng, _STARTS)) for view, k in sizes]
         )
+    for view in (given,) if eigenvectors is None else (given, eigenvectors):
+        found.append(list(merged_votes(view, pairs, same, pair_of, numbers, rng)))
     return found
 
 
