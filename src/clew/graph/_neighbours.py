@@ -17,7 +17,7 @@ def neighbour_graph(X: FloatArray, n_neighbors: int) -> sparse.csr_array:
     The weight of rows i and j, one of which is among the nearest of the other, is
     :math:`\exp(-d_{ij}^2 / (s_i s_j))` with :math:`s_i` the distance of row i to its farthest neighbour.
     """
-    n_rows = len(X)
+    n_rows = X.shape[0]
     n_neighbors = min(n_neighbors, n_rows - 1)
     if n_neighbors == 0:
         return sparse.csr_array((n_rows, n_rows))

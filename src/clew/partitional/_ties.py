@@ -107,6 +107,21 @@ class Ties:
             constant,
         )
 
+    def product(self, amounts: FloatArray) -> FloatArray:
+        """Multiply the matrix of prices between units, in units of `penalty`, by `amounts` (units, columns)."""
+        n_units, n_sets, n_profiles = len(self.profile_of), len(self.member_ptr) - 1, len(self.own_set)
+        inside = sparse.csr_array((np.ones(len(self.members)), self.members, self.member_ptr), shape=(n_sets, n_units))
+        profiles = sparse.csr_array(
+            (self.profile_price, self.profile_set, self.profile_ptr), shape=(n_profiles, n_sets)
+        )
+        partners = sparse.csr_array((self.partner_price, self.partners, self.partner_ptr), shape=(n_units, n_units))
+        found = (profiles @ (inside @ amounts))[self.profile_of] + partners @ amounts
+        # A unit does not pay for itself: the sets of its own profile count it where it is.
+        group = np.repeat(np.arange(n_sets), np.diff(self.member_ptr))
+        own = np.asarray(profiles[self.profile_of[self.members], group]).ravel() if len(group) else np.empty(0)
+        itself = np.bincount(self.members, own, minlength=n_units)
+        return np.asarray(found - itself[:, None] * amounts)
+
 
 class TiedAssignment:
     """The state of one run: labels of units and the counts of large sets, kept in step by the kernel."""
@@ -205,20 +220,9 @@ class TiedAssignment:
 
     def marginal_prices(self, labels: Labels) -> FloatArray:
         """Price of each unit's ties in every cluster if all other units stay: an array (units, clusters)."""
-        ties, n_units, n_clusters = self._ties, len(labels), len(self._prices)
-        n_sets, n_profiles = len(self._table_of), len(ties.own_set)
-        at = sparse.csr_array((np.ones(n_units), labels, np.arange(n_units + 1)), shape=(n_units, n_clusters))
-        inside = sparse.csr_array((np.ones(len(ties.members)), ties.members, ties.member_ptr), shape=(n_sets, n_units))
-        profiles = sparse.csr_array(
-            (ties.profile_price, ties.profile_set, ties.profile_ptr), shape=(n_profiles, n_sets)
-        )
-        partners = sparse.csr_array((ties.partner_price, ties.partners, ties.partner_ptr), shape=(n_units, n_units))
-        found = (profiles @ (inside @ at)).toarray()[ties.profile_of] + (partners @ at).toarray()
-        # A unit does not pay for itself: the sets of its own profile count it where it is.
-        group = np.repeat(np.arange(n_sets), np.diff(ties.member_ptr))
-        own = np.asarray(profiles[ties.profile_of[ties.members], group]).ravel() if len(group) else np.empty(0)
-        np.subtract.at(found, (ties.members, labels[ties.members]), own)
-        return ties.penalty * found
+        at = np.zeros((len(labels), len(self._prices)))
+        at[np.arange(len(labels)), labels] = 1
+        return self._ties.penalty * self._ties.product(at)
 
     def price(self, labels: Labels) -> float:
         """The price of the pairs that a labelling breaks."""
@@ -291,7 +295,7 @@ def _entailed_ties(constraints: Constraints) -> tuple[IntArray, Ties]:
     certain = constraints.at_least(1.0)
     closed = certain.closure()
     graph = closed.graph
-    pairs, prices = _lone_pairs(constraints, closed)
+    pairs, prices = lone_pairs(constraints, closed)
     row_is_unit = ((closed.sizes > 1) | closed.tied)[closed.component_of]
     row_is_unit[pairs] = True
     rows = np.flatnonzero(row_is_unit)
@@ -395,7 +399,7 @@ def _not_stated(
     return pairs[~stated], confidence[~stated]
 
 
-def _lone_pairs(constraints: Constraints, closed: Closure) -> tuple[IntArray, FloatArray]:
+def lone_pairs(constraints: Constraints, closed: Closure) -> tuple[IntArray, FloatArray]:
     """Pairs that the closure of the certain ones does not price: uncertain ones, and those that contradict it."""
     must, must_sure = _once(constraints.must_link, constraints.must_link_confidence)
     ends = closed.component_of[must]
@@ -403,7 +407,7 @@ def _lone_pairs(constraints: Constraints, closed: Closure) -> tuple[IntArray, Fl
     must, must_sure = must[new], must_sure[new]
     cannot, cannot_sure = _once(constraints.cannot_link, constraints.cannot_link_confidence)
     ends = closed.component_of[cannot]
-    new = ~_apart(closed, ends[:, 0], ends[:, 1])
+    new = ~are_apart(closed, ends[:, 0], ends[:, 1])
     cannot, cannot_sure = cannot[new], cannot_sure[new]
     against = [cannot]
     for column in group_columns(constraints.cannot_groups):
@@ -416,7 +420,7 @@ def _lone_pairs(constraints: Constraints, closed: Closure) -> tuple[IntArray, Fl
     return np.concatenate([must, *against]), np.concatenate([-must_sure, cannot_sure])
 
 
-def _apart(closed: Closure, first: IntArray, second: IntArray) -> npt.NDArray[np.bool_]:
+def are_apart(closed: Closure, first: IntArray, second: IntArray) -> npt.NDArray[np.bool_]:
     """Whether two components are cannot-linked, by an edge or by a clique."""
     graph, n = closed.graph, closed.n_components
     source = np.repeat(np.arange(n), np.diff(graph.edge_ptr))

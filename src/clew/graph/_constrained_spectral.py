@@ -1,0 +1,269 @@
+"""Spectral clustering under constraints: edited affinities, or a constrained normalised cut, and k-means that obeys.
+
+Kamvar et al. 2003 (`kamvar2003`) edit the affinities. Wang and Davidson 2010 (`wang2010`) constrain the cut. Rows of
+the embedding are clustered by the solver of `COPKMeans` or of `PCKMeans`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.linalg import eigh
+
+from clew._base import Capabilities, ConstrainedClusterer
+from clew._persistence import Learned
+from clew._validation import NONE, RANDOM_STATE, Allowed, integer, number, words
+from clew.constraints import Constraints
+from clew.exceptions import DataError
+from clew.graph._affinity import Affinity, NormalisedGraph, as_affinity, edited
+from clew.graph._eigenvectors import leading_eigenvectors
+from clew.graph._kernels import unit_rows
+from clew.graph._neighbours import neighbour_graph
+from clew.partitional import COPKMeans, PCKMeans
+from clew.partitional._ties import priced_ties
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+# Eigenvectors that the constrained cut combines: this many, or twice the number of clusters if that is more. The paper
+# combines all. On graphs of hundreds of rows and few pairs, that finds cuts around the rows of the pairs alone.
+_SMOOTH = 20
+# Largest residual of an eigenvector, in units of the largest eigenvalue, which is 1.
+_RESIDUAL = 1e-3
+# Added to the eigenvalues of the Laplacian, which may be 0, so that the pencil has a definite side.
+_RIDGE = 1e-12
+# Cosine with the constant vector from which on an eigenvector is the trivial one.
+_TRIVIAL = 1 - 1e-6
+
+
+class ConstrainedSpectral(ConstrainedClusterer):
+    r"""Spectral clustering whose graph, or cut, follows the constraints.
+
+    Rows are embedded by eigenvectors of a graph of affinities, and k-means clusters the embedded rows. Constraints act
+    twice: on the embedding, which carries them to the rows around, and in k-means, where they hold or have a price.
+    Clusters may have any shape. Use it when clusters are connected regions, and answers should move whole regions.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    affinity : {"nearest_neighbors", "precomputed"}, default="nearest_neighbors"
+        How the graph is made: from the nearest neighbours of each row, or X is a symmetric matrix of affinities >= 0,
+        dense or sparse. A missing entry of a sparse matrix is an affinity of 0.
+    n_neighbors : int, default=10
+        Neighbours of a row in the graph of nearest neighbours.
+    embedding : {"affinity", "cut"}, default="affinity"
+        How constraints act on the embedding. "affinity" [1]_ gives must-linked rows the largest affinity of the graph
+        and cannot-linked rows none. "cut" [2]_ looks for cuts of the unchanged graph that satisfy a share of the pairs.
+    n_components : int or "auto", default="auto"
+        Number of eigenvectors. For "affinity" they are the embedding, and "auto" is `n_clusters`. For "cut" the
+        embedding is combined from them, and "auto" is 20, or twice `n_clusters` if that is more. With as many as there
+        are rows, "cut" is the problem of the paper.
+    threshold : float, default=0.3
+        For "cut": the satisfaction of the pairs that a cut needs, as a share of the largest possible one.
+    penalty : float, "auto" or None, default=None
+        None: every constraint holds, or `fit` raises an error. A number: constraints are soft, and a violated pair
+        costs ``penalty * confidence`` in squared units of the embedding. "auto" is the mean squared distance of the
+        embedded rows to their mean.
+    n_init : int or "auto", default="auto"
+        Number of starts of k-means, as in `PCKMeans`.
+    min_confidence : float, default=0
+        Pairs with a lower confidence are ignored.
+    random_state : int, Generator, RandomState or None
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row; known classes keep their numbers.
+    embedding_ : ndarray of shape (n_samples, n_dimensions)
+        The rows that k-means clusters.
+    inertia_ : float
+        Sum of the squared distances of the embedded rows to the centres of their clusters.
+    cluster_labels_, cluster_sizes_ : ndarray of shape (n_clusters,)
+    violated_must_link_, violated_cannot_link_ : ndarray of shape (n_violated, 2)
+        Always empty if `penalty` is None.
+
+    Notes
+    -----
+    Constraints: hard if `penalty` is None, else soft; entailed ones act as given ones do. With the affinities A, their
+    row sums D, and :math:`\bar A = D^{-1/2} A D^{-1/2}`,
+
+    - "affinity" sets :math:`A_{ij}` to the largest affinity for must-linked rows and to 0 for cannot-linked rows. For a
+      soft pair of confidence c it goes the share c of that way. The embedding is the leading eigenvectors of
+      :math:`\bar A`, with rows scaled to length 1.
+    - "cut" solves :math:`(I - \bar A) v = \lambda (\bar Q - \beta I) v`. Q is the confidence of a must-link, minus that
+      of a cannot-link, and else 0; :math:`\bar Q = D^{-1/2} Q D^{-1/2}`; and :math:`\beta` is `threshold` times the
+      (k - 1)-th largest eigenvalue of :math:`\bar Q`. Of the solutions with :math:`\lambda > 0`, the k - 1 with the
+      smallest cuts :math:`v^T (I - \bar A) v / v^T v` are the embedding :math:`D^{-1/2} v`, each times one minus its
+      cut. v is a combination of the leading eigenvectors of :math:`\bar A`.
+
+    Without constraints both are the spectral clustering of [3]_. Departs from [1]_: the graph is normalised as in [3]_,
+    and k-means knows the constraints. Departs from [2]_: the cuts are combinations of few eigenvectors, and the rows
+    are clustered by constrained k-means. Beyond 1,000 rows eigenvectors are found by Chebyshev-filtered subspace
+    iteration, up to a residual of 1e-3. Time O(t m (e + n m)) for t products of e entries with m vectors, beside the
+    neighbour search and k-means; memory O(e + n m). Cliques of must-linked rows are never expanded.
+
+    References
+    ----------
+    .. [1] S. D. Kamvar, D. Klein, C. D. Manning (2003). "Spectral learning." IJCAI.
+    .. [2] X. Wang, I. Davidson (2010). "Flexible constrained spectral clustering." KDD. Algorithms 1 and 2.
+    .. [3] A. Ng, M. Jordan, Y. Weiss (2001). "On spectral clustering: analysis and an algorithm." NIPS.
+
+    Examples
+    --------
+    >>> from clew import ConstrainedSpectral
+    >>> model = ConstrainedSpectral(n_clusters=2, n_neighbors=2, random_state=0)
+    >>> X = [[0.0], [1.0], [2.0], [7.0], [8.0], [9.0]]
+    >>> model.fit(X, constraints={"must_link": [(2, 3)], "cannot_link": [(0, 2)]}).labels_
+    array([1, 1, 0, 0, 0, 0], dtype=int32)
+    """
+
+    _capabilities = Capabilities(labels="hard", must_link="hard", cannot_link="hard", sparse=True, any_shape=True)
+    _parameters: ClassVar[dict[str, Allowed]] = {
+        "n_clusters": integer(1),
+        "affinity": words("nearest_neighbors", "precomputed"),
+        "n_neighbors": integer(1),
+        "embedding": words("affinity", "cut"),
+        "n_components": words("auto") | integer(1),
+        "threshold": number(0, 1),
+        "penalty": NONE | words("auto") | number(0),
+        "n_init": words("auto") | integer(1),
+        "min_confidence": number(0, 1),
+        "random_state": RANDOM_STATE,
+    }
+    _learned_attributes: ClassVar[dict[str, Learned]] = {
+        **ConstrainedClusterer._learned_attributes,
+        "embedding_": Learned("real", (("rows", None),)),
+        "inertia_": Learned("real", low=0),
+    }
+    n_clusters: int
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        affinity: str = "nearest_neighbors",
+        n_neighbors: int = 10,
+        embedding: str = "affinity",
+        n_components: int | str = "auto",
+        threshold: float = 0.3,
+        penalty: float | str | None = None,
+        n_init: int | str = "auto",
+        min_confidence: float = 0.0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.affinity = affinity
+        self.n_neighbors = n_neighbors
+        self.embedding = embedding
+        self.n_components = n_components
+        self.threshold = threshold
+        self.penalty = penalty
+        self.n_init = n_init
+        self.min_confidence = min_confidence
+        self.random_state = random_state
+
+    @classmethod
+    def _examples(cls) -> list[ConstrainedSpectral]:
+        return [
+            cls(n_clusters=3, n_neighbors=5, random_state=0),
+            cls(n_clusters=3, embedding="cut", n_neighbors=5, penalty="auto", random_state=0),
+            cls(n_clusters=3, affinity="precomputed", random_state=0),
+        ]
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The capabilities of this instance, which depend on its parameters."""
+        is_matrix = self.affinity == "precomputed"
+        found = replace(super().capabilities, pairwise="affinity" if is_matrix else None)
+        return found if self.penalty is None else replace(found, labels="soft", must_link="soft", cannot_link="soft")
+
+    def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+        if self.penalty is None:
+            constraints = _certain(constraints)
+        graph = self._graph(X)
+        if self.embedding == "cut":
+            rows = cut_embedding(graph, constraints, self.n_clusters, self.n_components, self.threshold)
+        else:
+            rows = affinity_embedding(graph, constraints, self._n_vectors(self.n_clusters))
+        model = (
+            COPKMeans(self.n_clusters, n_init=self.n_init)
+            if self.penalty is None
+            else PCKMeans(self.n_clusters, penalty=self.penalty, n_init=self.n_init)
+        )
+        labels = model._fit(rows, constraints, weights, rng)
+        self.embedding_, self.inertia_ = rows, model.inertia_
+        self.cluster_labels_, self.cluster_sizes_ = model.cluster_labels_, model.cluster_sizes_
+        return labels
+
+    def _n_vectors(self, usual: int) -> int:
+        return usual if isinstance(self.n_components, str) else self.n_components
+
+    def _graph(self, X: Any) -> Affinity:
+        if self.affinity == "nearest_neighbors":
+            return neighbour_graph(X, self.n_neighbors)
+        graph = as_affinity(X)
+        if X.shape[0] > 1 and not (graph.data if sparse.issparse(graph) else graph).any():
+            raise DataError(
+                "The affinities have no edge: every entry off the diagonal is 0, so no rows are alike. Check how the "
+                "matrix was made; a radius or a bandwidth may be too small."
+            )
+        return graph
+
+
+def _certain(constraints: Constraints) -> Constraints:
+    """The same constraints with confidence 1, as hard methods take them."""
+    sure = {f"{kind}_confidence": np.ones(len(getattr(constraints, kind))) for kind in ("must_link", "cannot_link")}
+    return constraints._replace(**sure)
+
+
+def affinity_embedding(graph: Affinity, constraints: Constraints, n_vectors: int) -> FloatArray:
+    """Leading eigenvectors of the graph with edited affinities, as rows of length 1."""
+    normalised = NormalisedGraph.of(*edited(graph, constraints))
+    return unit_rows(leading_eigenvectors(normalised, min(n_vectors, graph.shape[0]), residual=_RESIDUAL)[1])
+
+
+def cut_embedding(
+    graph: Affinity, constraints: Constraints, n_clusters: int, n_components: int | str, threshold: float
+) -> FloatArray:
+    """The cheapest cuts that satisfy the pairs, as columns; the plain embedding if there are no pairs."""
+    linked, ties = priced_ties(constraints, 1.0, entailed=True)
+    if not len(linked):
+        return affinity_embedding(graph, constraints, n_clusters)
+    n_vectors = max(_SMOOTH, 2 * n_clusters) if isinstance(n_components, str) else max(n_components, n_clusters)
+    normalised = NormalisedGraph.of(graph)
+    values, vectors = leading_eigenvectors(normalised, min(n_vectors, graph.shape[0]), residual=_RESIDUAL)
+    scaled = vectors * normalised.inverse_roots[:, None]
+    some = scaled[linked]
+    satisfaction = -(some.T @ ties.product(some))
+    cuts, mixing = constrained_cuts(
+        1 - values, satisfaction, vectors.T @ normalised.trivial, max(n_clusters - 1, 1), threshold
+    )
+    return np.asarray(scaled @ (mixing * (1 - cuts)) * np.sqrt(normalised.volume))
+
+
+def constrained_cuts(
+    losses: FloatArray, satisfaction: FloatArray, trivial: FloatArray, n_cuts: int, threshold: float
+) -> tuple[FloatArray, FloatArray]:
+    """Cut values and unit vectors of the smallest feasible cuts, in the basis of eigenvectors with these `losses`.
+
+    Solves diag(losses) v = lambda (satisfaction - beta I) v. If fewer than `n_cuts` solutions are feasible, basis
+    vectors follow in their order. `trivial` is the constant vector in this basis, which cuts nothing.
+    """
+    largest = np.linalg.eigvalsh(satisfaction)[::-1]
+    attainable = float(largest[min(n_cuts, len(largest)) - 1])
+    beta = threshold * attainable if attainable > 0 else attainable / max(threshold, 0.5)
+    losses = np.maximum(losses, 0) + _RIDGE
+    size = len(losses)
+    # The inverse problem, (satisfaction - beta I) v = (1 / lambda) diag(losses) v, has a definite right-hand side.
+    inverse, found = eigh(satisfaction - beta * np.eye(size), np.diag(losses))
+    found = found[:, inverse > 0]
+    found = np.column_stack([found / np.linalg.norm(found, axis=0), np.eye(size)])
+    cuts = np.einsum("ij,i,ij->j", found, losses, found)
+    n_feasible = int(np.count_nonzero(inverse > 0))
+    order = np.concatenate([np.argsort(cuts[:n_feasible], kind="stable"), np.arange(n_feasible, len(cuts))])
+    order = order[np.abs(trivial @ found[:, order]) < _TRIVIAL * np.linalg.norm(trivial)][:n_cuts]
+    return cuts[order], found[:, order]
