@@ -7,6 +7,7 @@ the affinity 0.5 of the pairs in cliques, which is the largest of the graph.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from clew.constraints import Constraints
+from clew.graph._eigenvectors import solver_with_factor
 from clew.partitional._ties import are_apart, lone_pairs
 
 IntArray = npt.NDArray[np.int64]
@@ -152,6 +154,10 @@ class NormalisedGraph:
     def astype(self, dtype: Any) -> NormalisedGraph:
         """The same matrix in another precision."""
         return NormalisedGraph(self.stored.astype(dtype), self.factor.astype(dtype), self.inverse_roots, self.volume)
+
+    def factored(self, shift: float) -> Callable[[FloatArray], FloatArray]:
+        """A function that solves systems with this matrix minus `shift` times the identity."""
+        return solver_with_factor(sparse.csr_array(self.stored), self.factor, shift)
 
     def toarray(self) -> FloatArray:
         """The whole matrix."""

@@ -32,8 +32,6 @@ FloatArray = npt.NDArray[np.float64]
 # Eigenvectors that the constrained cut combines: this many, or twice the number of clusters if that is more. The paper
 # combines all. On graphs of hundreds of rows and few pairs, that finds cuts around the rows of the pairs alone.
 _SMOOTH = 20
-# Largest residual of an eigenvector, in units of the largest eigenvalue, which is 1.
-_RESIDUAL = 1e-3
 # Added to the eigenvalues of the Laplacian, which may be 0, so that the pencil has a definite side.
 _RIDGE = 1e-12
 # Cosine with the constant vector from which on an eigenvector is the trivial one.
@@ -103,7 +101,8 @@ class ConstrainedSpectral(ConstrainedClusterer):
     Without constraints both are the spectral clustering of [3]_. Departs from [1]_: the graph is normalised as in [3]_,
     and k-means knows the constraints. Departs from [2]_: the cuts are combinations of few eigenvectors, and the rows
     are clustered by constrained k-means. Beyond 1,000 rows eigenvectors are found by Chebyshev-filtered subspace
-    iteration, up to a residual of 1e-3. Time O(t m (e + n m)) for t products of e entries with m vectors, beside the
+    iteration, followed by inverse iteration if eigenvalues are crowded. Time O(t m (e + n m)) for t products of e entries
+    with m vectors, beside the
     neighbour search and k-means; memory O(e + n m). Cliques of must-linked rows are never expanded.
 
     References
@@ -223,7 +222,7 @@ def _certain(constraints: Constraints) -> Constraints:
 def affinity_embedding(graph: Affinity, constraints: Constraints, n_vectors: int) -> FloatArray:
     """Leading eigenvectors of the graph with edited affinities, as rows of length 1."""
     normalised = NormalisedGraph.of(*edited(graph, constraints))
-    return unit_rows(leading_eigenvectors(normalised, min(n_vectors, graph.shape[0]), residual=_RESIDUAL)[1])
+    return unit_rows(leading_eigenvectors(normalised, min(n_vectors, graph.shape[0]), accurate=True)[1])
 
 
 def cut_embedding(
@@ -235,7 +234,7 @@ def cut_embedding(
         return affinity_embedding(graph, constraints, n_clusters)
     n_vectors = max(_SMOOTH, 2 * n_clusters) if isinstance(n_components, str) else max(n_components, n_clusters)
     normalised = NormalisedGraph.of(graph)
-    values, vectors = leading_eigenvectors(normalised, min(n_vectors, graph.shape[0]), residual=_RESIDUAL)
+    values, vectors = leading_eigenvectors(normalised, min(n_vectors, graph.shape[0]), accurate=True)
     scaled = vectors * normalised.inverse_roots[:, None]
     some = scaled[linked]
     satisfaction = -(some.T @ ties.product(some))

@@ -2,7 +2,8 @@
 
 Chebyshev-filtered subspace iteration (Zhou et al. 2006, `zhou2006`): unlike a Lanczos run that starts from one vector,
 a block finds all leading eigenvectors of a graph with several connected components, whose largest eigenvalue is
-repeated.
+repeated. Eigenvalues that crowd near 1 converge slowly. Such graphs have small separators, so that a sparse
+factorisation is cheap, and inverse iteration takes over.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from scipy.linalg import qr
+from scipy.sparse.linalg import splu
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -21,47 +24,75 @@ _DENSE_ROWS = 1_000
 _SPARE = 10
 # Degrees of the successive filters, and the first guess of the smallest wanted eigenvalue.
 _DEGREES, _FIRST_CUT = (16, 16), 0.5
-# Degrees of further filters, if the residuals are to be small.
-_MORE_DEGREES = (32, 64, 128, 256)
+# Degrees of further filters, if eigenvectors are to be accurate.
+_MORE_DEGREES = (32, 64)
+# Eigenvectors are accurate if their residuals are at most this share of one minus the eigenvalues behind them.
+_ACCURATE = 0.02
+# Inverse iterations, at most, and the distance of their shift from the largest eigenvalue 1.
+_INVERSE_ITERATIONS, _SHIFT = 10, 1e-5
 
 
-def leading_eigenvectors(graph: Any, n_vectors: int, *, residual: float = np.inf) -> tuple[FloatArray, FloatArray]:
+def leading_eigenvectors(graph: Any, n_vectors: int, *, accurate: bool = False) -> tuple[FloatArray, FloatArray]:
     """The largest eigenvalues, in descending order, and their eigenvectors; all of them for a small graph.
 
-    `graph` is a symmetric matrix with eigenvalues in [-1, 1]: it has `shape`, `@`, `astype` and `toarray`.
-    Further filters follow while the residual of a wanted eigenvector is larger than `residual`.
+    `graph` is a symmetric matrix with eigenvalues in [-1, 1], which has `shape`, `@`, `astype` and `toarray`. With
+    `accurate` it also has `factored`, and the space of the eigenvectors is found to two digits.
     """
     n_rows = graph.shape[0]
     if n_rows <= max(_DENSE_ROWS, 2 * (n_vectors + _SPARE)):
         values, vectors = np.linalg.eigh(graph.toarray())
     else:
-        values, vectors = filtered_eigenvectors(graph, n_vectors + _SPARE, residual)
+        values, vectors = filtered_eigenvectors(graph, n_vectors + _SPARE, accurate=accurate)
     values, vectors = values[::-1][:n_vectors], vectors[:, ::-1][:, :n_vectors]
     # Solvers leave the sign of an eigenvector open; make it repeatable.
     return np.minimum(values, 1.0), vectors * np.where(vectors.sum(axis=0) < 0, -1, 1)
 
 
-def filtered_eigenvectors(graph: Any, n_vectors: int, residual: float = np.inf) -> tuple[FloatArray, FloatArray]:
+def filtered_eigenvectors(graph: Any, n_vectors: int, *, accurate: bool = False) -> tuple[FloatArray, FloatArray]:
     """Leading eigenvalues, in ascending order, and eigenvectors, by filtered subspace iteration in float32."""
     single = graph.astype(np.float32)
     block = np.random.default_rng(0).standard_normal((graph.shape[0], n_vectors), dtype=np.float32)
-    cut, n_wanted = _FIRST_CUT, n_vectors - _SPARE
+    cut = _FIRST_CUT
     for number, degree in enumerate((*_DEGREES, *_MORE_DEGREES), start=1):
         block = qr(_filtered(single, block, degree, cut), mode="economic", overwrite_a=True, check_finite=False)[0]
         image = single @ block
         values, turn = np.linalg.eigh((block.T @ image).astype(np.float64))
         cut = float(values[_SPARE // 2])
-        if number < len(_DEGREES):
-            continue
-        wanted = turn[:, -n_wanted:]
-        if residual == np.inf or _largest(image @ wanted - (block @ wanted) * values[-n_wanted:]) <= residual:
+        if number >= len(_DEGREES) and (not accurate or _converged(values, block @ turn, image @ turn)):
+            return values, block.astype(np.float64) @ turn
+    return _inverse_iterated(graph, block.astype(np.float64))
+
+
+def _inverse_iterated(graph: Any, block: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Improve a block by solving with a shifted graph, until the residuals of the wanted eigenvectors are small."""
+    solve = graph.factored(1 + _SHIFT)
+    for _ in range(_INVERSE_ITERATIONS):
+        block = qr(solve(block), mode="economic", overwrite_a=True, check_finite=False)[0]
+        image = graph @ block
+        values, turn = np.linalg.eigh(block.T @ image)
+        block, image = block @ turn, image @ turn
+        if _converged(values, block, image):
             break
-    return values, block.astype(np.float64) @ turn
+    return values, block
 
 
-def _largest(columns: FloatArray) -> float:
-    """Length of the longest column."""
-    return float(np.linalg.norm(columns, axis=0).max())
+def _converged(values: FloatArray, vectors: npt.NDArray[Any], images: npt.NDArray[Any]) -> bool:
+    """Whether the residuals are small; all but the first `_SPARE` vectors are wanted."""
+    residuals = images[:, _SPARE:] - vectors[:, _SPARE:] * values[_SPARE:]
+    return float(np.linalg.norm(residuals, axis=0).max()) <= _ACCURATE * (1 - float(values[_SPARE // 2]))
+
+
+def solver_with_factor(stored: Any, factor: Any, shift: float) -> Any:
+    """A function that solves (stored + factor factor^T - shift I) x = b.
+
+    A variable for each column of the factor keeps the system sparse.
+    """
+    n_rows, n_columns = factor.shape
+    system = sparse.block_array(
+        [[stored - shift * sparse.eye_array(n_rows), factor], [factor.T, -sparse.eye_array(n_columns)]], format="csc"
+    )
+    factored = splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    return lambda block: factored.solve(np.concatenate([block, np.zeros((n_columns, block.shape[1]))]))[:n_rows]
 
 
 def _filtered(graph: Any, block: npt.NDArray[np.float32], degree: int, cut: float) -> npt.NDArray[np.float32]:
