@@ -101,9 +101,9 @@ class ConstrainedSpectral(ConstrainedClusterer):
     Without constraints both are the spectral clustering of [3]_. Departs from [1]_: the graph is normalised as in [3]_,
     and k-means knows the constraints. Departs from [2]_: the cuts are combinations of few eigenvectors, and the rows
     are clustered by constrained k-means. Beyond 1,000 rows eigenvectors are found by Chebyshev-filtered subspace
-    iteration, followed by inverse iteration if eigenvalues are crowded. Time O(t m (e + n m)) for t products of e entries
-    with m vectors, beside the
-    neighbour search and k-means; memory O(e + n m). Cliques of must-linked rows are never expanded.
+    iteration, followed by inverse iteration if eigenvalues are crowded. Time O(t (e + n m) m) for t products of e
+    entries with m vectors, beside the neighbour search and k-means; memory O(e + n m). Cliques of must-linked rows are
+    never expanded.
 
     References
     ----------
