@@ -22,6 +22,8 @@ _MOST_ROWS = 2000
 _MOST_MISPLACED = 0.05
 # Beyond this many rows, a matrix of all distances takes more than 3 GB.
 _MOST_FOR_MATRIX = 20_000
+# Where fewer rows lie outside of dense regions, there are groups of at least five rows rather than pairs of duplicates.
+_MOST_OUTSIDE = 0.5
 _KINDS = {"labels": "labels", "must_link": "must-links", "cannot_link": "cannot-links"}
 
 
@@ -33,6 +35,8 @@ class TableFacts:
     ----------
     n_rows, n_columns : int
     sparse : bool
+    counts : bool
+        Whether all numbers are whole and at least 0, as counts of words are.
     n_regions : int
         Dense regions that DBSCAN finds with the automatic radius, in at most 2,000 rows.
     noise : float
@@ -50,6 +54,7 @@ class TableFacts:
     n_rows: int
     n_columns: int
     sparse: bool
+    counts: bool
     n_regions: int
     noise: float
     misplaced: float
@@ -167,6 +172,7 @@ def table_facts(X: Any, known: Constraints, random_state: int) -> TableFacts:
         n_rows,
         n_columns,
         sparse.issparse(X),
+        _are_counts(X),
         len(regions),
         1 - len(inside) / len(chosen),
         misplaced,
@@ -174,6 +180,11 @@ def table_facts(X: Any, known: Constraints, random_state: int) -> TableFacts:
         bool((known.must_link_confidence < 1).any() or (known.cannot_link_confidence < 1).any()),
         closed.contradictory,
     )
+
+
+def _are_counts(X: Any) -> bool:
+    values = X.data if sparse.issparse(X) else X
+    return bool((values >= 0).all() and (values == np.floor(values)).all())
 
 
 def suitability(name: str, estimator: Any, facts: TableFacts) -> Suitability:
@@ -190,6 +201,8 @@ def _obstacles(can: Capabilities, facts: TableFacts) -> list[str]:
     found = []
     if can.pairwise is not None:
         found.append("It takes a square matrix, not a table.")
+    if can.counts and not facts.counts:
+        found.append("It takes counts, such as those of words, and this table holds other numbers.")
     if facts.sparse and not can.sparse:
         found.append("It does not take sparse rows.")
     if can.quadratic and facts.n_rows > _MOST_FOR_MATRIX:
@@ -209,6 +222,8 @@ def _cautions(can: Capabilities, facts: TableFacts) -> list[str]:
         found.append(f"It uses {listed(seeds, 'and')} only as a start.")
     if facts.shape == "any" and not can.any_shape:
         found.append("It looks for round clusters.")
+    if can.tables and facts.noise < _MOST_OUTSIDE:
+        found.append("It is made for very many small groups, and most of these rows lie in dense regions.")
     if facts.doubtful and can.must_link == "hard" and not can.prices_doubt:
         found.append("It takes doubtful pairs for certain: set min_confidence.")
     if facts.contradictory and can.prices_doubt:
@@ -226,7 +241,7 @@ def _merits(can: Capabilities, facts: TableFacts) -> list[str]:
         found.append(f"It prices violated {listed(soft, 'and')}.")
     if facts.shape == "any" and can.any_shape:
         found.append("It finds clusters of any shape.")
-    if facts.shape == "round" and not can.any_shape:
+    if facts.shape == "round" and not can.any_shape and not can.counts:
         found.append("It looks for round clusters, as these are.")
     if not can.needs_n_clusters:
         found.append("It needs no number of clusters.")

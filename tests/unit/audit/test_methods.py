@@ -28,7 +28,15 @@ class Toy:
 
 
 def facts(**known):
-    usual = {"n_rows": 100, "n_columns": 2, "sparse": False, "n_regions": 3, "noise": 0.0, "misplaced": 0.0}
+    usual = {
+        "n_rows": 100,
+        "n_columns": 2,
+        "sparse": False,
+        "counts": False,
+        "n_regions": 3,
+        "noise": 0.0,
+        "misplaced": 0.0,
+    }
     return TableFacts(**{**usual, "given": (), "doubtful": False, "contradictory": False, **known})
 
 
@@ -90,6 +98,9 @@ def test_contradictions_and_doubts_rule_hard_methods_out_or_ask_for_care():
         ({"labels": "ignored"}, {"given": ("labels", "must_link")}, "with care", "It ignores labels."),
         ({}, {"misplaced": 0.2}, "with care", "It looks for round clusters."),
         ({"any_shape": True}, {"misplaced": 0.2}, "yes", "It finds clusters of any shape."),
+        ({"counts": True}, {}, "no", "It takes counts"),
+        ({"counts": True}, {"counts": True}, "yes", "No reason against it was found."),
+        ({"tables": True}, {"noise": 0.1}, "with care", "very many small groups"),
         ({"any_shape": True}, {"n_regions": 1}, "yes", "No reason against it was found."),
         ({"must_link": "hard", "prices_doubt": True}, {"contradictory": True}, "with care", "among certain pairs"),
     ],
