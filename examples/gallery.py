@@ -1,4 +1,4 @@
-"""A picture of each method on the same rows, and one of all methods for each of four shapes of clusters.
+"""A picture of each method on a toy table, and one of all methods for each of four shapes of clusters.
 
 `python examples/gallery.py [DIRECTORY]` writes the PNGs that docs/gallery.md shows. Needs matplotlib.
 """
@@ -31,6 +31,22 @@ def toy() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Constraints]:
     X = np.concatenate([*stripes, rng.normal([5, 7.1], 0.5, size=(40, 2))])
     y = np.repeat([0, 1, 2], [50, 50, 40])
     return X, y, Constraints.sample(y, 30, balance=0.5, random_state=1)
+
+
+def documents() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Constraints]:
+    """Counts of sixteen words: eight for two subjects, eight for two styles, and pairs of rows told by the subject."""
+    rng = np.random.default_rng(3)
+    subject, style = rng.integers(2, size=(2, 140))
+    half = np.repeat([0, 1], 4)
+    rates = np.where(subject[:, None] == half, 2.0, 0.5), np.where(style[:, None] == half, 4.0, 0.8)
+    counts = rng.poisson(np.column_stack(rates)).astype(float)
+    return counts, subject, Constraints.sample(subject, 30, balance=0.5, random_state=1)
+
+
+def shares(counts: Any) -> Any:
+    """Where documents are drawn: across by their words for the subject, upwards by their words for the style."""
+    sums = counts.reshape(len(counts), 4, 4).sum(axis=2) + 0.5
+    return np.column_stack([sums[:, 1] / sums[:, :2].sum(axis=1), sums[:, 3] / sums[:, 2:].sum(axis=1)])
 
 
 def shapes() -> dict[str, tuple[Any, Any]]:
@@ -67,23 +83,24 @@ def draw(axes: Any, X: Any, labels: Any, known: Constraints | None, title: str, 
 
 
 def draw_methods(directory: Path) -> None:
-    """Fit every method twice to the same rows, print what the constraints changed, and write a picture of each."""
-    X, y, known = toy()
+    """Fit every method twice, print what the constraints changed, and write a picture of each."""
     for cls in all_estimators("clusterer"):
+        can = cls._capabilities
+        X, y, known = documents() if can.counts else toy()
+        rows = weights(X) if can.pairwise is not None else X
+        places = shares(X) if can.counts else X
         figure = Figure(figsize=(6, 2.6), dpi=80, layout="constrained")
         scores = []
         for axes, given in zip(figure.subplots(1, 2), (None, known), strict=True):
             # The tolerance is that of sizes: up to 10 % from the mean.
-            model = cls(**taken(cls, n_clusters=3, random_state=0, tolerance=0.1))
-            can = model.capabilities
-            rows = weights(X) if can.pairwise is not None else 10 * (X - X.min(axis=0)) if can.counts else X
+            model = cls(**taken(cls, n_clusters=len(np.unique(y)), random_state=0, tolerance=0.1))
             model.fit(rows, constraints=given)
             scores.append(adjusted_rand_score(y, model.labels_))
             word = "without" if given is None else "with"
             sizes = f", sizes {', '.join(map(str, model.cluster_sizes_))}" if hasattr(model, "tolerance") else ""
             if hasattr(model, "medoid_indices_"):
-                axes.scatter(*X[model.medoid_indices_].T, s=60, facecolors="none", edgecolors="black", zorder=3)
-            draw(axes, X, model.labels_, given, f"{word} constraints: ARI {scores[-1]:.2f}{sizes}")
+                axes.scatter(*places[model.medoid_indices_].T, s=60, facecolors="none", edgecolors="black", zorder=3)
+            draw(axes, places, model.labels_, given, f"{word} constraints: ARI {scores[-1]:.2f}{sizes}")
         figure.suptitle(cls.__name__, fontsize=10)
         figure.savefig(directory / f"{method_name(cls)}.png")
         print(f"{cls.__name__:26} {scores[0]:5.2f} -> {scores[1]:5.2f}")

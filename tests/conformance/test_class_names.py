@@ -51,6 +51,8 @@ def test_names_give_the_partition_of_numbers_and_come_back(blobs, example):
     numbers = np.array([{"apple": 0, "pear": 1, None: -1}[word] for word in words])
     if "n_clusters" in example.get_params():
         example = clone(example).set_params(n_clusters=3)
+    if example.capabilities.counts:
+        X = np.rint(20 * X)
     plain = clone(example).fit(X, constraints=numbers)
     named = clone(example).fit(X, constraints=words)
     names = np.append(named.classes_, "noise")  # -1 is the last one

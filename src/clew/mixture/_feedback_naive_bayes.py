@@ -430,6 +430,7 @@ class StatedPairs:
             cannot_link=none,
             cannot_link_confidence=np.empty(0),
             labels=None,
+            classes=None,
         )
 
     def broken(self, labels: IntArray) -> list[tuple[int, IntArray, FloatArray]]:
