@@ -18,6 +18,7 @@ from clew.active._questions import Answered, Questions, QuestionsProgress
 from clew.active._random_pairs import RandomPairs
 from clew.active._strategy import Strategy
 from clew.active._super_instances import SuperInstances
+from clew.active._uncertain_matches import UncertainMatches
 from clew.active._view import Neighbourhood, View
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "Stated",
     "Strategy",
     "SuperInstances",
+    "UncertainMatches",
     "View",
     "Which",
     "learning_curve",

@@ -155,13 +155,19 @@ class PairModel:
         places = np.concatenate(chosen)
         return cls(candidates, places, np.concatenate(weights) * np.abs(np.tanh(log_odds[places] / 2)))
 
-    def fit(
-        self, features: Matrix, answers: FloatArray, weights: FloatArray, start: FloatArray | None = None
-    ) -> FloatArray:
+    def fit(self, features: Matrix, answers: FloatArray, weights: FloatArray) -> FloatArray:
         """Coefficients from the stand-ins and answered pairs: their features, 1 for the same, and weights."""
         rows = np.concatenate([self.candidates.features[self.stand_ins], features]).astype(np.float64)
         same = np.concatenate([self.candidates.log_odds[self.stand_ins] > 0, answers]).astype(np.float64)
-        return logistic(rows, same, np.concatenate([self.weights, weights]), start)
+        return logistic(rows, same, np.concatenate([self.weights, weights]))
+
+    def posterior(self, features: Matrix, answers: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Coefficients, and their covariance by the curvature of the loss (Laplace's approximation)."""
+        found = self.fit(features, answers, weights)
+        rows = np.concatenate([self.candidates.features[self.stand_ins], features]).astype(np.float64)
+        probability = expit(rows @ found)
+        spread = np.concatenate([self.weights, weights]) * probability * (1 - probability)
+        return found, np.linalg.inv((rows * spread[:, None]).T @ rows + np.diag(_penalties(rows.shape[1])))
 
     def log_odds(self, coefficients: FloatArray) -> FloatArray:
         """Log-odds of all candidates to be the same, within bounds."""
@@ -169,11 +175,10 @@ class PairModel:
         return np.clip(total.astype(np.float64), -MOST_LOG_ODDS, MOST_LOG_ODDS)
 
 
-def logistic(rows: FloatArray, same: FloatArray, weights: FloatArray, start: FloatArray | None) -> FloatArray:
+def logistic(rows: FloatArray, same: FloatArray, weights: FloatArray) -> FloatArray:
     """Coefficients of a weighted logistic regression with a ridge penalty, by Newton's method with halved steps."""
-    ridge = np.full(rows.shape[1], _RIDGE)
-    ridge[-1] = 1e-3
-    found = np.zeros(rows.shape[1]) if start is None else start
+    ridge = _penalties(rows.shape[1])
+    found = np.zeros(rows.shape[1])
 
     def loss(coefficients: FloatArray) -> float:
         total = rows @ coefficients
@@ -193,6 +198,11 @@ def logistic(rows: FloatArray, same: FloatArray, weights: FloatArray, start: Flo
             break
         found, cost = found - step, lower
     return found
+
+
+def _penalties(n: int) -> FloatArray:
+    """The ridge penalty of each coefficient; the last one is the intercept."""
+    return np.append(np.full(n - 1, _RIDGE), 1e-3)
 
 
 class Answers(NamedTuple):

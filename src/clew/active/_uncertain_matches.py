@@ -1,0 +1,160 @@
+"""Ask about the candidate pairs whose answer changes most: doubtful pairs, and pairs of large groups first."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from clew._validation import check_parameters, integer, is_table
+from clew.active._answer_errors import error_rate
+from clew.active._answers import Pair
+from clew.active._strategy import Strategy
+from clew.active._view import View, distances_to
+from clew.constraints import Constraints
+from clew.datasets import Table, as_table
+from clew.exceptions import DataError, ParameterError
+from clew.matching._match_clustering import Matcher, grouped
+from clew.matching._pair_model import Candidates, PairModel, build_candidates, known_answers
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+# The defaults of `MatchClustering`.
+_PRIOR_STRENGTH, _MISSING_WEIGHT = 40.0, -1.0
+# Candidates nearest to even odds whose uncertainty is computed, at most.
+_MOST_SCORED = 3_000
+# Every fifth question is about features that no answer has tested yet, rather than about even odds.
+_EXPLORE_EVERY = 5
+# An answer that the model contradicts with larger log-odds is left out of the labels, once answers are known to err.
+_SUSPICIOUS = 2.0
+
+
+class UncertainMatches(Strategy):
+    """Ask about doubtful pairs of records, for many small groups whose number is unknown.
+
+    The pair model of `MatchClustering` is fitted again after every answer. The next pair has a probability near one
+    half; every fifth question also looks for a probability that rests on features that no answer has tested yet. Pairs
+    that decide many others, because their groups are large, come first. `MatchClustering` makes the labels.
+
+    Parameters
+    ----------
+    records : table, optional
+        The rows as a frame, a `Table` or a list of dicts. Default: the vectors of the view are compared.
+    n_neighbors : int, default=10
+        Nearest rows of each row that are candidates.
+    random_state : int, default=0
+        Seed of the labels.
+
+    Examples
+    --------
+    >>> from clew.active import Oracle, Questions, UncertainMatches
+    >>> questions = Questions([[0.0], [0.1], [5.0], [5.1]], UncertainMatches())
+    >>> oracle = Oracle([0, 0, 1, 1])
+    >>> while (pair := questions.ask()) is not None:
+    ...     _ = questions.tell(pair, oracle(pair))
+    >>> questions.labels()
+    array([0, 0, 1, 1])
+    """
+
+    has_labels = True
+
+    def __init__(self, records: Any = None, *, n_neighbors: int = 10, random_state: int = 0) -> None:
+        if records is not None and not is_table(records):
+            raise ParameterError("records: expected a table, such as a frame with columns of text.")
+        self.records = records
+        self.n_neighbors, self.random_state = n_neighbors, random_state
+        check_parameters(self, {"n_neighbors": integer(1), "random_state": integer(0)})
+
+    def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
+        """Yield one question at a time, each computed from the view alone, so that a fresh start asks the same."""
+        while (question := self._next_question(view)) is not None:
+            yield question
+
+    def labels(self, view: View) -> IntArray:
+        """Labels by `MatchClustering` from all constraints; answers that look wrong are left out once some are."""
+        model, known = self._model(view), view.constraints()
+        log_odds = self._fitted(view).log_odds
+        if error_rate(view):
+            known = _without_suspects(view, known, model.candidates.pairs, log_odds)
+        rng = np.random.default_rng(self.random_state)
+        return grouped(model.candidates.pairs, log_odds, known.closure(), _MISSING_WEIGHT, rng)
+
+    def _model(self, view: View) -> PairModel:
+        key = f"matches {self.n_neighbors} {self.records is None}"
+        return view.once(key, lambda: PairModel.of(self._candidates(view), _PRIOR_STRENGTH))
+
+    def _candidates(self, view: View) -> Candidates:
+        rows = view.X if self.records is None else as_table(self.records)
+        n_rows = rows.n_rows if isinstance(rows, Table) else rows.shape[0]
+        if n_rows != view.n_rows:
+            raise DataError(f"records has {n_rows} rows, but X has {view.n_rows}. Give one record per row.")
+        matcher = Matcher.of(rows, self.n_neighbors)
+        return build_candidates(matcher.rows, matcher.fields, matcher.keys, np.random.default_rng(0))
+
+    def _fitted(self, view: View) -> _Fitted:
+        """The model with the answers so far, fitted only if an answer came."""
+        last: _Fitted | None = view.latest.get("matches")
+        if last is not None and last.n_answers == view.n_answers:
+            return last
+        model = self._model(view)
+        answers = known_answers(model.candidates.pairs, view.constraints().closure())
+        features = model.candidates.features[answers.places]
+        coefficients, covariance = model.posterior(features, answers.same, answers.weights)
+        view.latest["matches"] = fitted = _Fitted(view.n_answers, model.log_odds(coefficients), covariance)
+        return fitted
+
+    def _next_question(self, view: View) -> Pair | None:
+        model, fitted = self._model(view), self._fitted(view)
+        pairs = model.candidates.pairs
+        components = view.knowledge.components()
+        apart = np.flatnonzero(components[pairs[:, 0]] != components[pairs[:, 1]])
+        doubtful = apart[np.argsort(np.abs(fitted.log_odds[apart]), kind="stable")]
+        scored = doubtful[:_MOST_SCORED]
+        doubt = np.abs(fitted.log_odds[scored])
+        if view.n_answers % _EXPLORE_EVERY == _EXPLORE_EVERY - 1:
+            features = model.candidates.features[scored].astype(np.float64)
+            variance = np.einsum("ij,jk,ik->i", features, fitted.covariance, features, optimize=True)
+            # The log-odds of a probability that is averaged over the posterior of the coefficients (MacKay 1992).
+            doubt /= np.sqrt(1 + np.pi * variance / 8)
+        sizes = np.bincount(components, minlength=view.n_rows)
+        reach = np.log2(1 + sizes[components[pairs[scored, 0]]] * sizes[components[pairs[scored, 1]]])
+        worth = (1 - np.tanh(doubt / 2)) * reach
+        ranked = np.concatenate([scored[np.argsort(-worth, kind="stable")], doubtful[_MOST_SCORED:]])
+        for first, second in pairs[ranked].tolist():
+            if view.is_open(first, second):
+                return Pair(first, second, why="Are these the same? The model cannot tell.")
+        return _any_open_pair(view)
+
+
+class _Fitted(NamedTuple):
+    """Log-odds of the candidates after some answers, and the covariance of the coefficients."""
+
+    n_answers: int
+    log_odds: FloatArray
+    covariance: FloatArray
+
+
+def _without_suspects(view: View, known: Constraints, pairs: IntArray, log_odds: FloatArray) -> Constraints:
+    """The constraints without answers that the model contradicts; prior constraints stay."""
+    odds_of = dict(zip(map(tuple, pairs.tolist()), log_odds.tolist(), strict=True))
+    kept: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+    for first, second, answer, _ in view.said.tolist():
+        key = (min(first, second), max(first, second))
+        if answer and key in view.decided and odds_of.get(key, 0.0) * answer > -_SUSPICIOUS:
+            kept[answer < 0].append(key)
+    return view.prior | Constraints(kept[0], kept[1], n_samples=view.n_rows)
+
+
+def _any_open_pair(view: View) -> Pair | None:
+    """A row and the nearest row that may still belong with it, once every candidate is decided."""
+    for row in range(view.n_rows):
+        others = view.knowledge.open_rows(row)
+        if not len(others):
+            continue
+        for other in others[np.argsort(distances_to(view.X, row)[others], kind="stable")].tolist():
+            if view.is_open(row, other):
+                return Pair(row, other, why="Are these the same? No near pair is left to ask about.")
+    return None
