@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs, make_circles, make_moons
 
-from clew import ConstrainedAgglomerative, ConstrainedDensity, Constraints
+from clew import ConstrainedAgglomerative, ConstrainedDensity, Constraints, MahalanobisLearner
 from clew._registry import all_estimators, method_name
 from clew.evaluation import adjusted_rand_score
 from clew.exceptions import ClewWarning
@@ -129,9 +130,23 @@ def draw_shapes(directory: Path, n_beside: int = 3) -> None:
         figure.savefig(directory / f"shape-{shape}.png")
 
 
+def draw_learned_distance(directory: Path) -> None:
+    """K-means clusters before and after a distance is learned from the answers, each in its own space."""
+    X, y, known = toy()
+    figure = Figure(figsize=(6, 2.6), dpi=80, layout="constrained")
+    learned = MahalanobisLearner().fit_transform(X, constraints=known)
+    for axes, rows, word in zip(figure.subplots(1, 2), (X, learned), ("before", "after"), strict=True):
+        labels = KMeans(3, n_init=10, random_state=0).fit_predict(rows)
+        draw(axes, rows, labels, known, f"k-means {word}: ARI {adjusted_rand_score(y, labels):.2f}")
+        axes.set_aspect("equal", adjustable="datalim")
+    figure.suptitle("MahalanobisLearner", fontsize=10)
+    figure.savefig(directory / "mahalanobis-learner.png")
+
+
 def main(directory: Path) -> None:
-    """Draw both galleries."""
+    """Draw all galleries."""
     directory.mkdir(parents=True, exist_ok=True)
+    draw_learned_distance(directory)
     draw_methods(directory)
     draw_shapes(directory)
 

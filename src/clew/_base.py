@@ -88,6 +88,7 @@ class Capabilities:
     any_shape: bool = False  # clusters follow the rows wherever they are; else they are round, or as the metric has it
     quadratic: bool = False  # memory grows with the square of the number of rows
     needs_n_clusters: bool = True
+    needs_both_kinds: bool = False  # fit refuses must-links without cannot-links, and the other way round
     noise: bool = False  # labels_ may contain -1, for rows in no cluster
     predicts: bool = False  # new rows get a cluster, or are mapped, too (an inductive method)
     streams: bool = False  # has partial_fit

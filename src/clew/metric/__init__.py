@@ -1,5 +1,6 @@
 """Metric learners: they map rows to a space in which Euclidean distance agrees with the constraints."""
 
 from clew.metric._geometry_preserving_learner import GeometryPreservingLearner
+from clew.metric._mahalanobis_learner import MahalanobisLearner
 
-__all__ = ["GeometryPreservingLearner"]
+__all__ = ["GeometryPreservingLearner", "MahalanobisLearner"]
