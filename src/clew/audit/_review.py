@@ -160,6 +160,7 @@ def review(
     n_clusters: int,
     *,
     labels: Any = None,
+    model: Any = None,
     ids: Any = None,
     random_state: Any = 0,
 ) -> Review:
@@ -177,6 +178,11 @@ def review(
     n_clusters : int
     labels : array-like of shape (n_samples,), optional
         A clustering that counts as additional evidence; -1 for rows without a cluster.
+    model : fitted estimator, optional
+        A model with probabilities, such as `ConstrainedGaussianMixture`, that counts as additional evidence. The
+        chance that it puts both rows of a pair in one cluster is the sum over clusters of the product of their
+        probabilities. They come from ``predict_proba(X)``, which ignores constraints, so that no answer is evidence for
+        itself. They come from `probabilities_` if the model cannot predict.
     ids : array-like of shape (n_samples,), optional
         The user's ids of the rows. Default: the ids of `Constraints`.
     random_state : int, Generator, RandomState or None, default=0
@@ -205,8 +211,9 @@ def review(
     >>> first.index, first.rows, first.answer
     (1, (2, 3), 'different')
     """
-    X = check_matrix(X)
+    given, X = X, check_matrix(X)
     n_clusters = check_n_clusters(n_clusters, X.shape[0])
+    probabilities = _probabilities(model, given, X.shape[0])
     rng = as_generator(random_state)
     told = answers_from(answers, X.shape[0], ids)
     if ids is None and isinstance(answers, Constraints):
@@ -220,8 +227,9 @@ def review(
     prices[told.same], prices[~told.same] = -priced.must_link_score, -priced.cannot_link_score
     prices /= priced.unit
     opinion = _opinion(labels, told.pairs, X.shape[0])
+    modelled = _modelled(probabilities, told.pairs)
     conflicts = _conflicts(known, told)
-    weighed = _weigh(told, heard, prices, opinion, conflicts)
+    weighed = _weigh(told, heard, prices, [one for one in (opinion, modelled) if one is not None], conflicts)
     suspicion = weighed.suspicion
     doubts = [
         Doubt(
@@ -230,7 +238,7 @@ def review(
             _word(told.same[place]),
             float(suspicion[place]),
             _word(told.same[place] != (suspicion[place] > 0.5)),
-            _reasons(place, told, weighed, prices, opinion, conflicts),
+            _reasons(place, told, weighed, prices, opinion, modelled, conflicts),
             told.annotator[place],
             told.time[place],
         )
@@ -255,6 +263,35 @@ def _opinion(labels: Any, pairs: IntArray, n_rows: int) -> FloatArray | None:
     return np.where((first == -1) | (second == -1), 0.0, np.where(first == second, 1.0, -1.0))
 
 
+def _probabilities(model: Any, X: Any, n_rows: int) -> FloatArray | None:
+    """Probability of each cluster for each row, by a fitted model."""
+    if model is None:
+        return None
+    if hasattr(model, "predict_proba"):
+        found = np.asarray(model.predict_proba(X))
+    elif hasattr(model, "probabilities_"):
+        found = np.asarray(model.probabilities_)
+    else:
+        raise ParameterError(
+            f"model={type(model).__name__} has no probabilities. Give a fitted mixture, such as "
+            "ConstrainedGaussianMixture, or give the clusters of this model by labels."
+        )
+    if found.ndim != 2 or len(found) != n_rows:
+        raise ParameterError(
+            f"The probabilities of model={type(model).__name__} have shape {found.shape}, but X has {n_rows} rows. "
+            "Fit the model to the same rows."
+        )
+    return found
+
+
+def _modelled(probabilities: FloatArray | None, pairs: IntArray) -> FloatArray | None:
+    """From -1 to 1 where a model puts the rows of a pair surely apart to surely together."""
+    if probabilities is None:
+        return None
+    together = (probabilities[pairs[:, 0]] * probabilities[pairs[:, 1]]).sum(axis=1)
+    return np.asarray(2 * np.clip(together, 0, 1) - 1)
+
+
 def _conflicts(known: Constraints, told: StatedAnswers) -> list[tuple[list[int], str]]:
     """Contradictions: the answers in each, one or more of which must be wrong, and the chain of rows."""
     place_of: dict[tuple[int, int], list[int]] = {}
@@ -274,7 +311,7 @@ def _weigh(
     told: StatedAnswers,
     heard: Testimony,
     prices: FloatArray,
-    opinion: FloatArray | None,
+    opinions: list[FloatArray],
     conflicts: list[tuple[list[int], str]],
 ) -> _WeighedAnswers:
     """Chance that each answer is wrong, and the error rates that it depends on."""
@@ -282,8 +319,8 @@ def _weigh(
     agreeing = np.where(told.same, truth, 1 - truth)
     doublings = np.log2(np.maximum(prices / _NEUTRAL_PRICE, 2.0**-_MOST_DOUBLINGS))
     evidence = _log_odds(1 - agreeing) + _PRICE_WEIGHT * np.clip(doublings, -_MOST_DOUBLINGS, _MOST_DOUBLINGS)
-    if opinion is not None:  # one more witness, as good as an answer
-        evidence -= np.where(told.same, opinion, -opinion) * _log_odds(np.array(1 - _USUAL))
+    for opinion in opinions:  # one more witness each; a sure one is as good as an answer
+        evidence -= _log_odds(0.5 + (0.5 - _USUAL) * np.where(told.same, opinion, -opinion))
     others = _other_answers(told)
     people = {who: np.array([other == who for other in told.annotator]) for who in dict.fromkeys(told.annotator)}
     rates = dict.fromkeys(people, rate)
@@ -355,6 +392,7 @@ def _reasons(
     weighed: _WeighedAnswers,
     prices: FloatArray,
     opinion: FloatArray | None,
+    modelled: FloatArray | None,
     conflicts: list[tuple[list[int], str]],
 ) -> tuple[str, ...]:
     """Evidence against an answer, in sentences, and evidence for it if it is probably right."""
@@ -373,6 +411,9 @@ def _reasons(
         found.append(f"Keeping it costs {prices[place]:.2g} times what moving a typical row does.")
     if opinion is not None and opinion[place] == (-1.0 if same else 1.0):
         found.append(f"The present clusters have the two {'apart' if same else 'together'}.")
+    if modelled is not None and (modelled[place] < 0) == same and modelled[place] != 0:
+        chance = (1 + abs(float(modelled[place]))) / 2
+        found.append(f"The model has the two {'apart' if same else 'together'} with a chance of {chance:.0%}.")
     who = told.annotator[place]
     if who is not None and weighed.rates[who] > 1.5 * weighed.rate:
         rate, of_all = weighed.rates[who], weighed.rate

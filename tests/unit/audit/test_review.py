@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from clew import Constraints
+from clew import ConstrainedGaussianMixture, Constraints, COPKMeans
 from clew.active import Answer
 from clew.audit import advise_n_clusters, difficulty, informativeness, review
 from clew.audit._ensemble import left_out
@@ -116,6 +117,34 @@ def test_confidence_and_present_clusters_count(blobs, answers):
     apart = np.arange(45)
     assert by_index(review(blobs, answers, 3, labels=apart))[0].suspicion > sure
     assert by_index(review(blobs, answers, 3, labels=Y))[0].suspicion < sure
+
+
+def test_a_fitted_mixture_counts_by_its_chance_for_the_pair(blobs, answers):
+    told = list(answers)
+    told[3] = (told[3][0], "different")
+    mixture = ConstrainedGaussianMixture(3, random_state=0).fit(blobs)
+    without, with_model = (by_index(review(blobs, told, 3, model=model)) for model in (None, mixture))
+    assert with_model[3].suspicion > without[3].suspicion
+    assert "The model has the two together with a chance of 100%." in with_model[3].reasons
+    assert not any("The model" in reason for doubt in without.values() for reason in doubt.reasons)
+    assert all(with_model[place].suspicion <= without[place].suspicion for place in range(len(told)) if place != 3)
+    # A sure model is worth as much as its clusters; an even one says nothing.
+    sure, even = np.eye(3)[Y], np.tile([0.5, 0.5], (45, 1))
+    assert review(blobs, told, 3, model=Probable(probabilities_=sure)).doubts[0].suspicion == pytest.approx(
+        review(blobs, told, 3, labels=Y).doubts[0].suspicion
+    )
+    assert by_index(review(blobs, told, 3, model=Probable(probabilities_=even))) == without
+
+
+class Probable(SimpleNamespace):
+    """A model that knows the probabilities of its own rows alone."""
+
+
+def test_models_without_probabilities_or_of_other_rows_are_refused(blobs, answers):
+    with pytest.raises(ParameterError, match="model=COPKMeans has no probabilities"):
+        review(blobs, answers, 3, model=COPKMeans(3, random_state=0).fit(blobs))
+    with pytest.raises(ParameterError, match=r"model=Probable have shape \(44, 3\), but X has 45 rows"):
+        review(blobs, answers, 3, model=Probable(probabilities_=np.ones((44, 3)) / 3))
 
 
 def test_forms_of_answers(blobs, answers):
