@@ -38,6 +38,33 @@ def test_audit_as_json(clew, answers):
     assert told["answers"][0]["likely"] in ("same", "different") and set(told["error_rates"]) == {"ann", "bob"}
 
 
+def test_audit_writes_the_answers_that_change_the_clustering(clew, answers):
+    result = clew("audit", *WORDS, "-k", 3, "--filtered", "useful.csv")
+    assert result.exit_code == 0, result.output
+    assert "1 of 16 answers written to useful.csv." in " ".join(result.stdout.split())
+    lines = (answers / "useful.csv").read_text().splitlines()
+    assert lines == ["id_1,id_2,answer,confidence,annotator", "b,g,same,1.0,bob"]
+    told = json.loads(
+        clew("audit", *WORDS, "-k", 3, "--filtered", "right.csv", "--drop", 1, "--keep-free", "--json").stdout
+    )
+    assert told["filtered"] == {"output": "right.csv", "kept": 15, "answers": 16}
+    lines = (answers / "right.csv").read_text().splitlines()
+    assert len(lines) == 16 and not any(line.startswith("b,g,") for line in lines)
+    assert clew("cluster", *WORDS[:1], "-c", "right.csv", *WORDS[3:], "-k", 3).exit_code == 0
+    assert clew("audit", *WORDS, "-k", 3, "--filtered", "none.csv", "--drop", 1).exit_code == 0
+    assert (answers / "none.csv").read_text().splitlines() == ["id_1,id_2,answer,confidence"]
+
+
+def test_audit_keeps_classes_beside_the_answers_that_it_filters(clew, answers):
+    file = answers / "answers.csv"
+    header, *lines = file.read_text().splitlines()
+    file.write_text("\n".join([f"{header},group", *(f"{line}," for line in lines), "a,,label,ann,first"]) + "\n")
+    result = clew("audit", *WORDS, "-k", 3, "--filtered", "useful.csv")
+    assert result.exit_code == 0, result.output
+    text = (answers / "useful.csv").read_text()
+    assert "a,,label,first" in text and "b,g,same," in text and text.count("same") == 1 and "different" not in text
+
+
 def test_advise_tells_number_and_distance(clew, answers):
     result = clew("advise", *WORDS, "--most-clusters", 4, "--metrics", "euclidean,cosine", "--plot", "advice.png")
     assert result.exit_code == 0, result.output
@@ -53,6 +80,18 @@ def test_advise_tells_number_and_distance(clew, answers):
     ("words", "code", "message"),
     [
         (("audit", *WORDS, "-k", 30), 2, "-k 30: data.csv has only 12 rows. Give a smaller number."),
+        (("audit", *WORDS, "-k", 3, "--drop", 0.5), 2, "--drop says what --filtered writes: add --filtered FILE."),
+        (("audit", *WORDS, "-k", 3, "--keep-free"), 2, "--keep-free says what --filtered writes"),
+        (
+            ("audit", *WORDS, "-k", 3, "--filtered", "answers.csv"),
+            2,
+            "answers.csv is an input, which would be overwrit",
+        ),
+        (
+            ("audit", *WORDS, "-k", 3, "--filtered", "a.csv", "-o", "a.csv"),
+            2,
+            "--filtered and --output both name a.csv. Choose another name for one.",
+        ),
         (("audit", *WORDS, "-k", 3, "--plot", "a.txt"), 2, "pictures are written as .png"),
         (
             ("advise", *WORDS, "--metrics", "cosine,euclid"),

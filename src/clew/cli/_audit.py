@@ -19,6 +19,8 @@ from clew.audit import (
     advise_n_clusters,
     coherence,
     difficulty,
+    filter_by_impact,
+    impact,
     informativeness,
     propagation,
     review,
@@ -27,6 +29,7 @@ from clew.audit._plots import panels
 from clew.cli import _exits, _render
 from clew.cli._progress import progress
 from clew.cli._reading import FileOfAnswers, Reading, Vectors, check_n_clusters
+from clew.constraints import Constraints, write_answers
 from clew.datasets import check_writable, write_table
 from clew.exceptions import ConstraintError, ParameterError
 
@@ -47,6 +50,63 @@ class AuditRequest:
     def random_state(self) -> int:
         """The seed, of the reading too."""
         return self.reading.random_state
+
+
+@dataclass(frozen=True)
+class Filtering:
+    """Flags of `clew audit` that say which answers go to which file."""
+
+    path: Path
+    drop: float
+    keep_free: bool
+
+    @classmethod
+    def of(cls, path: Path | None, drop: float | None, keep_free: bool) -> Filtering | None:
+        """Check the flags; None without `--filtered`."""
+        if path is None:
+            if drop is not None or keep_free:
+                flag = "--keep-free" if drop is None else "--drop"
+                raise ParameterError(f"{flag} says what --filtered writes: add --filtered FILE.")
+            return None
+        return cls(path, 0.0 if drop is None else drop, keep_free)
+
+    def check(self, request: AuditRequest, output: Path | None) -> None:
+        """Refuse a file that is an input or another output, or that cannot be written."""
+        if self.path.absolute() in {Path(request.reading.data).absolute(), request.constraints.absolute()}:
+            raise ParameterError(
+                f"--filtered {self.path} is an input, which would be overwritten. Choose another name."
+            )
+        if output is not None and self.path.absolute() == output.absolute():
+            raise ParameterError(f"--filtered and --output both name {self.path}. Choose another name for one.")
+        check_writable(self.path)
+
+    def write(self, X: Any, given: FileOfAnswers, n_clusters: int, random_state: int) -> dict[str, Any]:
+        """Write the answers that are kept, and count them. Annotators stay if the file holds nothing but answers."""
+        known = given.constraints
+        kept = filter_by_impact(
+            impact(X, known, n_clusters, random_state=random_state), self.drop, keep_free=self.keep_free
+        )
+        others = (known.labels, known.must_groups, known.cannot_groups, known.soft_groups, known.triplets)
+        if any(one is not None and one.shape[0] for one in others):
+            kept.to_file(self.path)
+        else:
+            left = set(_pairs_in_order(kept))
+            write_answers(
+                self.path,
+                [one for one, pair in zip(given.answers, _pairs_in_order(known), strict=True) if pair in left],
+            )
+        _exits.written.append(self.path)
+        return {
+            "output": str(self.path),
+            "kept": len(kept.must_link) + len(kept.cannot_link),
+            "answers": len(known.must_link) + len(known.cannot_link),
+        }
+
+
+def _pairs_in_order(known: Constraints) -> list[tuple[str, int, int]]:
+    """Kind and rows of each pair, must-links first."""
+    named = (("same", known.must_link), ("different", known.cannot_link))
+    return [(answer, *sorted(pair)) for answer, pairs in named for pair in pairs.tolist()]
 
 
 def _read(request: AuditRequest, n_clusters: int | None) -> tuple[Vectors, FileOfAnswers]:
@@ -70,10 +130,14 @@ def _save(figure: Any, path: Path) -> None:
     _exits.written.append(path)
 
 
-def run_audit(request: AuditRequest, n_clusters: int, most: int, output: Path | None) -> None:
-    """Read the data and the answers, rank the answers by suspicion, and print them."""
+def run_audit(
+    request: AuditRequest, n_clusters: int, most: int, output: Path | None, filtering: Filtering | None = None
+) -> None:
+    """Read the data and the answers, rank the answers by suspicion, print them, and write those that are useful."""
     if output is not None:
         check_writable(output)
+    if filtering is not None:
+        filtering.check(request, output)
     with progress(f"reading {request.reading.name}", quiet=request.json):
         vectors, given = _read(request, n_clusters)
         X = normalize(vectors.X) if vectors.metric == "cosine" else vectors.X
@@ -90,6 +154,10 @@ def run_audit(request: AuditRequest, n_clusters: int, most: int, output: Path | 
             | {"reasons": [" ".join(row["reasons"]) for row in rows]},
         )
         _exits.written.append(output)
+    useful: dict[str, Any] | None = None
+    if filtering is not None:
+        with progress("costs of the answers", quiet=request.json):
+            useful = filtering.write(X, given, n_clusters, request.random_state)
     if request.json:
         _render.print_json(
             {
@@ -97,10 +165,19 @@ def run_audit(request: AuditRequest, n_clusters: int, most: int, output: Path | 
                 "error_rate": found.error_rate,
                 "error_rates": found.error_rates,
                 "answers": found.table(),
+                **({} if useful is None else {"filtered": useful}),
             }
         )
     else:
         _tell_audit(found, most)
+        if useful is not None:
+            _render.console().print(
+                Text(
+                    f"{useful['kept']} of {_render.counted(useful['answers'], 'answer')} "
+                    f"written to {useful['output']}.",
+                    "dim",
+                )
+            )
 
 
 def _tell_audit(found: Review, most: int) -> None:

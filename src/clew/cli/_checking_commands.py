@@ -96,6 +96,23 @@ def audit(
             help="Write all answers, ranked, to a csv, tsv, jsonl or parquet file.",
         ),
     ] = None,
+    filtered: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the answers that change the clustering to another file."),
+    ] = None,
+    drop: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="SHARE",
+            help="Leave this share of them out of --filtered, the costliest first.",
+            show_default="0",
+        ),
+    ] = None,
+    keep_free: Annotated[
+        bool, typer.Option("--keep-free", help="Write answers that hold anyway to --filtered, too.")
+    ] = False,
     plot: Plot = None,
     random_state: RandomState = 0,
     as_json: AsJson = False,
@@ -106,19 +123,23 @@ def audit(
     Each answer is compared with clusterings of the data and with the other
     answers. Contradictions, the cost of keeping the answer, and the error
     rate of its annotator count too. The answers are not changed.
+    --filtered writes a file for the next clustering: by what keeping them
+    costs, without answers that hold anyway and without the costliest.
 
     \b
     [bold]Examples[/bold]
       clew audit data.csv -c answers.csv -k 3
       clew audit data.csv -c answers.csv -k 3 --id name --plot audit.png
       clew audit data.csv -c answers.csv -k 3 -o ranked.csv
+      clew audit data.csv -c answers.csv -k 3 --filtered useful.csv --drop 0.5
       clew audit data.csv -c answers.csv -k 3 --json
     """
     from clew.cli import _audit, _reading
 
     reading = _reading.Reading(data, id_column, columns, scale, text, sep, encoding, random_state)
     request = _audit.AuditRequest(reading, constraints, plot, as_json)
-    _audit.run_audit(request, n_clusters, most, output)
+    chosen = _audit.Filtering.of(filtered, drop, keep_free)
+    _audit.run_audit(request, n_clusters, most, output, chosen)
 
 
 @command
