@@ -13,6 +13,7 @@ from benchmarks import (
     density,
     digest,
     edges,
+    geometry,
     importing,
     learned_distances,
     long_log,
@@ -65,6 +66,7 @@ BENCHMARKS = {
     "medoids": medoids.run,
     "circles": medoids.run_circles,
     "swaps": medoids.run_swaps,
+    "geometry": geometry.run,
     "never-worse": never_worse.run,
 }
 

@@ -1,10 +1,11 @@
-"""Randel 2021, chapter 5 and section 6.4: what the dual finds, where naive scores are blind, which metric fits."""
+"""Randel 2021, chapter 5, sections 6.4 and 6.5: what the dual finds, which metric fits, which rows move."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from benchmarks.geometry import followed
 from benchmarks.metrics import construction
 from benchmarks.sets import ranked
 from clew import Constraints
@@ -105,6 +106,17 @@ def test_figure_6_5_cosine_fits_texts_better_than_euclidean_distance(name):
         advise_metric(X, Constraints.sample(y, 60, random_state=0), 3, ["euclidean", "cosine"], n_bags=4).best
         == "cosine"
     )
+
+
+@pytest.mark.benchmark_data
+def test_figure_6_7_rows_travel_less_in_the_first_half_by_impact_and_the_ari_rises():
+    # The total distance is not less on every set: `python -m benchmarks geometry` has the figures.
+    X, y = benchmark_data().load("iris_uci")
+    runs = {order: [followed(X, y, 15, seed, order) for seed in range(4)] for order in ("impact", "random")}
+    half = {order: np.mean([run["half distance"] for run in found]) for order, found in runs.items()}
+    assert half["impact"] < half["random"]
+    for run in runs["impact"] + runs["random"]:
+        assert run["violated"] == 0 and run["ari"] > run["first ari"]
 
 
 LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
