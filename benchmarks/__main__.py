@@ -63,6 +63,7 @@ BENCHMARKS = {
     "learned-distances": learned_distances.run,
     "mixtures": mixtures.run,
     "mixture-rounds": mixtures.run_rounds,
+    "words": mixtures.run_words,
     "medoids": medoids.run,
     "circles": medoids.run_circles,
     "swaps": medoids.run_swaps,
