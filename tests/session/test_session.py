@@ -658,7 +658,7 @@ def test_wrong_answers_lead_the_review_with_the_likely_right_answer(tmp_path):
         assert sorted(item.answer_id for item in found[:2]) == wrong
         assert [(item.answer, item.likely) for item in found[:2]] == [("different", "same")] * 2
         assert all(0.5 < item.suspicion < 1 for item in found[:2])
-        assert "the two are same with a chance of" in found[0].reasons[0]
+        assert "the chance that the two belong together is" in found[0].reasons[0]
         for item in found + session.review(quick=True):  # one number, one meaning
             opposite = {"same": "different", "different": "same"}[item.answer]
             assert item.likely == (opposite if item.suspicion > 0.5 else item.answer)

@@ -252,6 +252,10 @@ def _word(same: Any) -> str:
     return SAME if same else DIFFERENT
 
 
+def _claim(same: bool) -> str:
+    return "belong together" if same else "are different"
+
+
 def _opinion(labels: Any, pairs: IntArray, n_rows: int) -> FloatArray | None:
     """+1 where a given clustering joins the pair, -1 where it separates it, 0 where it says nothing."""
     if labels is None:
@@ -397,7 +401,7 @@ def _reasons(
 ) -> tuple[str, ...]:
     """Evidence against an answer, in sentences, and evidence for it if it is probably right."""
     same, suspicion = bool(told.same[place]), weighed.suspicion[place]
-    answer, opposite = _word(same), _word(not same)
+    answer, opposite = _claim(same), _claim(not same)
     found = [f"It contradicts other answers ({chain})." for places, chain in conflicts if place in places][:3]
     twins = np.flatnonzero((np.sort(told.pairs, axis=1) == np.sort(told.pairs[place])).all(axis=1))
     denied = [twin for twin in twins.tolist() if told.same[twin] != told.same[place]]
@@ -406,7 +410,7 @@ def _reasons(
         found.append(f"The same pair was answered the other way {asked}.")
     agreeing = weighed.agreeing[place]
     if agreeing < 0.5:
-        found.append(f"By the data and the other answers, the two are {opposite} with a chance of {1 - agreeing:.0%}.")
+        found.append(f"By the data and the other answers, the chance that the two {opposite} is {1 - agreeing:.0%}.")
     if prices[place] > _NEUTRAL_PRICE:
         found.append(f"Keeping it costs {prices[place]:.2g} times what moving a typical row does.")
     if opinion is not None and opinion[place] == (-1.0 if same else 1.0):
@@ -421,9 +425,9 @@ def _reasons(
     if told.confidence[place] < 0.75:
         found.append(f"It was given with confidence {told.confidence[place]:g}.")
     if agreeing >= 0.5 and suspicion > 0.5:
-        found.append(f"By the data and the other answers alone, it would be right with a chance of {agreeing:.0%}.")
+        found.append(f"By the data and the other answers alone, the chance that it is right would be {agreeing:.0%}.")
     elif agreeing >= 0.5:
-        found.append(f"By the data and the other answers, the two are {answer} with a chance of {agreeing:.0%}.")
+        found.append(f"By the data and the other answers, the chance that the two {answer} is {agreeing:.0%}.")
     elif suspicion <= 0.5:
         found.append(f"But only about {weighed.rates[who]:.0%} of such answers are wrong.")
     return tuple(found)

@@ -10,6 +10,8 @@ from clew.audit import ClusterNumberAdvice, MetricAdvice, advise_n_clusters, rev
 from clew.cli import _demo
 from clew.datasets import load, scaled
 
+CLAIMS = {"same": "belong together", "different": "are different"}
+
 
 def demo_answers(seed):
     data = load("iris")
@@ -49,11 +51,11 @@ def test_reasons_agree_with_the_suspicion(draw):
         told = " ".join(doubt.reasons)
         assert doubt.likely == (opposite if doubt.suspicion > 0.5 else doubt.answer)
         if doubt.suspicion > 0.5:
-            assert f"the two are {opposite} with a chance of" in told and "are wrong." not in told
+            assert f"the chance that the two {CLAIMS[opposite]} is" in told and "are wrong." not in told
         elif f"the two are {opposite} with" in told:
             assert "But only about" in told
         else:
-            assert f"the two are {doubt.answer} with a chance of" in told
+            assert f"the chance that the two {CLAIMS[doubt.answer]} is" in told
 
 
 def test_most_answers_that_are_called_wrong_are():

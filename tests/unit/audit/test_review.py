@@ -14,6 +14,8 @@ from clew.audit import advise_n_clusters, difficulty, informativeness, review
 from clew.audit._ensemble import left_out
 from clew.exceptions import ConstraintError, DataError, ParameterError
 
+CLAIMS = {"same": "belong together", "different": "are different"}
+
 Y = np.repeat(np.arange(3), 15)
 
 
@@ -43,7 +45,7 @@ def test_turned_answers_come_first_with_the_likely_right_one(blobs, answers):
     for doubt in found.doubts[:3]:
         assert doubt.suspicion > 0.5 and doubt.likely != doubt.answer == turned[doubt.index]
         assert doubt.rows == tuple(f"r{row}" for row in told[doubt.index][0])
-        assert f"the two are {doubt.likely} with a chance of" in doubt.reasons[0]
+        assert f"the chance that the two {CLAIMS[doubt.likely]} is" in doubt.reasons[0]
     suspicions = [doubt.suspicion for doubt in found.doubts]
     assert suspicions == sorted(suspicions, reverse=True) and min(suspicions) >= 0 and max(suspicions) <= 1
     assert str(found).startswith("3 of 40 answers are more likely wrong than right")
@@ -75,7 +77,7 @@ def test_reasons_do_not_speak_for_an_answer_that_is_likely_wrong():
     chain = [0, 10, 20, 30, 39]
     told += [((one, two), "same") for one, two in pairwise(chain)] + [((0, 39), "different")]
     wrong = [doubt for doubt in review(X, told, 2).doubts if doubt.likely != doubt.answer]
-    assert any("alone, it would be right with a chance of" in reason for doubt in wrong for reason in doubt.reasons)
+    assert any("alone, the chance that it is right would be" in reason for doubt in wrong for reason in doubt.reasons)
     for doubt in wrong:
         assert not any(f"the two are {doubt.answer} with a chance" in reason for reason in doubt.reasons)
 
