@@ -34,6 +34,14 @@ def test_labels_file_has_the_users_ids(clew, blobs):
     assert (blobs / "out.csv").read_text().startswith("name,cluster\na,")
 
 
+@pytest.mark.parametrize("name", ["constrained-gaussian-mixture", "graph-propagation"])
+def test_labels_file_has_the_probability_of_each_rows_cluster(clew, blobs, name):
+    clew("cluster", "data.csv", "--id", "name", "-k", 3, "-c", "answers.csv", "-m", name, "-o", "out.csv")
+    records = list(csv.DictReader((blobs / "out.csv").read_text().splitlines()))
+    assert list(records[0]) == ["name", "cluster", "probability"]
+    assert all(0.5 < float(record["probability"]) <= 1 for record in records)
+
+
 def test_summary_tells_sizes_pairs_and_file(clew, blobs):
     result = clew("cluster", "data.csv", "--id", "name", "-k", 3, "-c", "answers.csv")
     assert "12 rows in 3 clusters" in result.stdout

@@ -81,11 +81,12 @@ def run(request: ClusterRequest, own_flags: Iterable[str]) -> None:
 
     names = cluster_names(estimator, knowledge.class_names)
     rows = np.arange(table.n_rows) if ids is None else ids
-    key = reading.id_column if reading.id_column not in (None, "cluster") else "row" if ids is None else "id"
+    key = "row" if ids is None else "id" if reading.id_column in ("cluster", "probability") else reading.id_column
     clusters = estimator.labels_
     if knowledge.class_names:
         clusters = np.array([names[label] for label in clusters.tolist()], dtype=object)
-    write_table(sys.stdout if output is None else output, {str(key): rows, "cluster": clusters})
+    columns = {str(key): rows, "cluster": clusters} | _probability(estimator)
+    write_table(sys.stdout if output is None else output, columns)
     if output is not None:
         _exits.written.append(output)
     result = summary(request.method, estimator, knowledge, rows, names, elapsed, output)
@@ -97,6 +98,15 @@ def run(request: ClusterRequest, own_flags: Iterable[str]) -> None:
         print_summary(result, _render.console(stderr=output is None), by_texts=by_texts)
     if not request.quiet:
         rows_as.tell()
+
+
+def _probability(estimator: Any) -> dict[str, NDArray[np.float64]]:
+    """Give the probability of each row's own cluster as a column, or no column if the method has no probabilities."""
+    if not hasattr(estimator, "probabilities_"):
+        return {}
+    order = np.argsort(estimator.cluster_labels_, kind="stable")
+    own = order[np.searchsorted(estimator.cluster_labels_, estimator.labels_, sorter=order)]
+    return {"probability": np.take_along_axis(estimator.probabilities_, own[:, None], axis=1)[:, 0]}
 
 
 def _estimator(request: ClusterRequest, own_flags: Iterable[str]) -> tuple[Any, Reading, bool]:
