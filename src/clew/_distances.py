@@ -101,10 +101,10 @@ def check_metric(X: Any, metric: Any) -> tuple[Any, Any]:
         return _given(X), metric
     if metric == "edit":
         return X, metric
-    return check_matrix(X), _numeric(metric) if callable(metric) else metric
+    return check_matrix(X), numeric(metric) if callable(metric) else metric
 
 
-def _numeric(metric: Callable[[Any, Any], Any]) -> Callable[[Any, Any], float]:
+def numeric(metric: Callable[[Any, Any], Any]) -> Callable[[Any, Any], float]:
     """Wrap a function so that a result that is not a number raises an error."""
 
     def measured(one: Any, other: Any) -> float:
@@ -151,7 +151,7 @@ def distances_between(X: Any, others: Any, metric: Any) -> FloatArray:
     if metric == "euclidean" and sparse.issparse(X):
         return np.asarray(euclidean_distances(X, others), dtype=np.float64)
     X, others = (rows.toarray() if sparse.issparse(rows) else rows for rows in (X, others))
-    return np.asarray(cdist(X, others, metric if callable(metric) else _SCIPY_NAMES.get(metric, metric)))
+    return np.asarray(cdist(X, others, numeric(metric) if callable(metric) else _SCIPY_NAMES.get(metric, metric)))
 
 
 def _inverse_covariance(rows: FloatArray) -> FloatArray:

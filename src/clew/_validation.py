@@ -318,6 +318,11 @@ class _NoEstimator(BaseEstimator):  # type: ignore[misc]
 def _reworded(message: str) -> str:
     if message.startswith("could not convert string"):
         return f"X holds text ({message.rpartition(': ')[2]}). Encode it as numbers, or leave the column out."
+    if "inhomogeneous" in message:
+        return (
+            "The rows of X have different lengths. Give each row the same columns; of sequences, give a matrix "
+            "(clew.dissimilarity) to a method that takes one."
+        )
     return message.replace(f" by {_NoEstimator.__name__}", "")
 
 

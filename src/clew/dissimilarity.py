@@ -1,21 +1,54 @@
-"""Dissimilarities for `ConstrainedKMedoids`: edit distances of sequences, and kernels that carry constraints.
+"""Dissimilarities for `ConstrainedKMedoids`: of any items by a function, of sequences, and from kernels.
 
 Kulis et al. 2009 (`kulis2009`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from clew._distances import distance_matrix
-from clew._validation import check_matrix, check_square
+from clew._distances import distance_matrix, numeric
+from clew._validation import check_matrix, check_square, refuse_negative
 from clew.constraints import Constraints
-from clew.exceptions import ParameterError
+from clew.exceptions import DataError, ParameterError
 
-__all__ = ["edit_distances", "kernel_dissimilarity"]
+__all__ = ["dissimilarities", "edit_distances", "kernel_dissimilarity"]
+
+
+def dissimilarities(items: Sequence[Any], measure: Callable[[Any, Any], Any]) -> npt.NDArray[np.float64]:
+    """Matrix of a function of two items of any kind: sequences of any length, texts, sets, records.
+
+    Parameters
+    ----------
+    items : sequence
+    measure : callable
+        Gives the dissimilarity of the first item to the second one, a finite number >= 0. It is called for all ordered
+        pairs, n² times, so it may be asymmetric.
+
+    Returns
+    -------
+    ndarray of shape (n_items, n_items)
+
+    Examples
+    --------
+    >>> from clew.dissimilarity import dissimilarities
+    >>> dissimilarities([{"home", "cart"}, {"home"}, {"blog"}], lambda a, b: len(a ^ b))
+    array([[0., 1., 3.],
+           [1., 0., 2.],
+           [3., 2., 0.]])
+    """
+    if not callable(measure):
+        raise ParameterError(f"measure={measure!r} in dissimilarities: expected a function of two items.")
+    items = list(items)
+    if not items:
+        raise DataError("dissimilarities needs at least one item.")
+    measured = numeric(measure)
+    matrix = np.array([[measured(one, other) for other in items] for one in items])
+    return np.asarray(refuse_negative(matrix, "dissimilarity", np.arange(len(items))))
 
 
 def edit_distances(sequences: Any) -> npt.NDArray[np.float64]:

@@ -7,6 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from clew import ConstrainedKMedoids
+from clew.dissimilarity import dissimilarities
 from clew.exceptions import DataError, InfeasibleConstraintsError, ParameterError, WorkLimitError
 
 LINE = np.array([[0.0], [1.0], [2.0], [8.0], [9.0], [30.0]])
@@ -106,3 +107,25 @@ def test_rows_of_a_matrix_are_costs_of_rows_and_columns_are_medoids():
 def test_the_history_names_the_final_objective_once():
     model = ConstrainedKMedoids(2, random_state=0).fit(LINE)
     assert model.objective_history_.tolist().count(model.objective_) == 1
+
+
+def test_items_of_any_kind_are_clustered_by_a_function_and_bad_functions_are_named():
+    visits = [["home", "cart"], ["home", "cart", "pay"], ["help"], ["help", "contact"], ["cart", "pay"]]
+    matrix = dissimilarities(visits, lambda one, other: len(set(one) - set(other)))
+    assert matrix[0, 1] == 0 and matrix[1, 0] == 1  # asymmetric
+    labels = ConstrainedKMedoids(2, metric="precomputed", random_state=0).fit(matrix).labels_
+    assert labels[0] == labels[1] == labels[4] != labels[2] == labels[3]
+    with pytest.raises(DataError, match=r"rows of X have different lengths.*clew\.dissimilarity"):
+        ConstrainedKMedoids(2, metric=lambda one, other: 1.0).fit(visits)
+    with pytest.raises(DataError, match="between rows 0 and 1 is -1: expected a finite number >= 0"):
+        dissimilarities(["a", "b"], lambda one, other: -float(one != other))
+    with pytest.raises(ParameterError, match="measure='edit' in dissimilarities: expected a function"):
+        dissimilarities(["a"], "edit")
+    with pytest.raises(DataError, match="at least one item"):
+        dissimilarities([], len)
+    for call in (
+        lambda: dissimilarities(["a", "b"], lambda one, other: "near"),
+        lambda: ConstrainedKMedoids(2, metric=lambda one, other: "near").fit([[0.0], [1.0], [2.0]]),
+    ):
+        with pytest.raises(DataError, match=r"gives .near. for two rows: expected a number"):
+            call()
