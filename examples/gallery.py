@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs, make_circles, make_moons
 
-from clew import ConstrainedAgglomerative, ConstrainedDensity, Constraints, MahalanobisLearner
+from clew import BoostCluster, ConstrainedAgglomerative, ConstrainedDensity, Constraints, MahalanobisLearner
 from clew._registry import all_estimators, method_name
 from clew.evaluation import adjusted_rand_score
 from clew.exceptions import ClewWarning
@@ -143,10 +143,22 @@ def draw_learned_distance(directory: Path) -> None:
     figure.savefig(directory / "mahalanobis-learner.png")
 
 
+def draw_boosted(directory: Path) -> None:
+    """Clusters of plain k-means, and of k-means that BoostCluster runs on the directions that the answers lead to."""
+    X, y, known = toy()
+    figure = Figure(figsize=(6, 2.6), dpi=80, layout="constrained")
+    for axes, given, word in zip(figure.subplots(1, 2), (None, known), ("without", "with"), strict=True):
+        labels = BoostCluster(3, random_state=0).fit(X, constraints=given).labels_
+        draw(axes, X, labels, given, f"{word} constraints: ARI {adjusted_rand_score(y, labels):.2f}")
+    figure.suptitle("BoostCluster around k-means", fontsize=10)
+    figure.savefig(directory / "boost-cluster.png")
+
+
 def main(directory: Path) -> None:
     """Draw all galleries."""
     directory.mkdir(parents=True, exist_ok=True)
     draw_learned_distance(directory)
+    draw_boosted(directory)
     draw_methods(directory)
     draw_shapes(directory)
 

@@ -1,6 +1,7 @@
 """Metric learners: they map rows to a space in which Euclidean distance agrees with the constraints."""
 
+from clew.metric._boost_cluster import BoostCluster
 from clew.metric._geometry_preserving_learner import GeometryPreservingLearner
 from clew.metric._mahalanobis_learner import MahalanobisLearner
 
-__all__ = ["GeometryPreservingLearner", "MahalanobisLearner"]
+__all__ = ["BoostCluster", "GeometryPreservingLearner", "MahalanobisLearner"]

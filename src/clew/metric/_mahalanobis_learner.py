@@ -15,7 +15,7 @@ from clew._base import Capabilities, MetricLearner, warn_caller
 from clew._persistence import Learned
 from clew._validation import Allowed, above, integer, number, words
 from clew.constraints import Constraints
-from clew.exceptions import ConstraintError, DataError
+from clew.exceptions import ConstraintError
 from clew.metric._pairs import learning_pairs
 
 FloatArray = npt.NDArray[np.float64]
@@ -182,11 +182,9 @@ class MahalanobisLearner(MetricLearner):
         pairs = learning_pairs(constraints, rng, triplets=True)
         if not len(pairs.near.pairs) and not len(pairs.far.pairs):
             return None
-        pairs.require_both(type(self).__name__)
+        pairs.require_both(type(self).__name__, rows)
         near, far = pairs.near.differences(rows), pairs.far.differences(rows)
         differs = far.any(axis=1)
-        if not differs.any():
-            raise DataError("The cannot-linked rows are equal in X, so no metric can separate them. Add columns.")
         scatter = (near * (pairs.near.weights / pairs.near.weights.sum())[:, None]).T @ near
         scatter[np.diag_indices_from(scatter)] += 2 * self.regularization * rows.var(axis=0)
         weights = pairs.far.weights / pairs.far.weights.sum()

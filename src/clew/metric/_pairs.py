@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from clew.constraints import Constraints
 from clew.constraints._arrays import distinct_pairs, group_columns
-from clew.exceptions import ConstraintError
+from clew.exceptions import ConstraintError, DataError
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -38,14 +38,16 @@ class LearningPairs(NamedTuple):
     near: WeightedPairs
     far: WeightedPairs
 
-    def require_both(self, name: str) -> None:
-        """Raise if pairs of one kind are missing."""
+    def require_both(self, name: str, X: FloatArray) -> None:
+        """Raise if pairs of one kind are missing, or if all cannot-linked rows are equal."""
         for pairs, kind, other in ((self.near, "must-links", "cannot-links"), (self.far, "cannot-links", "must-links")):
             if not len(pairs.pairs):
                 raise ConstraintError(
                     f"constraints holds {other} but no {kind}, and {name} learns from both. "
                     f"Add {kind}, or labels of some rows."
                 )
+        if not self.far.differences(X).any():
+            raise DataError("The cannot-linked rows are equal in X, so no metric can separate them. Add columns.")
 
 
 def learning_pairs(constraints: Constraints, rng: np.random.Generator, *, triplets: bool = False) -> LearningPairs:
