@@ -16,7 +16,14 @@ from matplotlib.figure import Figure
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs, make_circles, make_moons
 
-from clew import BoostCluster, ConstrainedAgglomerative, ConstrainedDensity, Constraints, MahalanobisLearner
+from clew import (
+    BoostCluster,
+    ConstrainedAgglomerative,
+    ConstrainedDensity,
+    Constraints,
+    MahalanobisLearner,
+    SemiSupervisedKernelKMeans,
+)
 from clew._registry import all_estimators, method_name
 from clew.evaluation import adjusted_rand_score
 from clew.exceptions import ClewWarning
@@ -48,6 +55,12 @@ def shares(counts: Any) -> Any:
     """Where documents are drawn: across by their words for the subject, upwards by their words for the style."""
     sums = counts.reshape(len(counts), 4, 4).sum(axis=2) + 0.5
     return np.column_stack([sums[:, 1] / sums[:, :2].sum(axis=1), sums[:, 3] / sums[:, 2:].sum(axis=1)])
+
+
+def circles() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Constraints]:
+    """Two circles, one within the other, and answers about two hundred pairs of rows."""
+    X, y = make_circles(200, factor=0.4, noise=0.05, random_state=0)
+    return X, y, Constraints.sample(y, 200, balance=0.5, random_state=0)
 
 
 def shapes() -> dict[str, tuple[Any, Any]]:
@@ -87,7 +100,7 @@ def draw_methods(directory: Path) -> None:
     """Fit every method twice, print what the constraints changed, and write a picture of each."""
     for cls in all_estimators("clusterer"):
         can = cls._capabilities
-        X, y, known = documents() if can.counts else toy()
+        X, y, known = documents() if can.counts else circles() if cls is SemiSupervisedKernelKMeans else toy()
         rows = weights(X) if can.pairwise is not None else X
         places = shares(X) if can.counts else X
         figure = Figure(figsize=(6, 2.6), dpi=80, layout="constrained")
@@ -96,7 +109,7 @@ def draw_methods(directory: Path) -> None:
             # The tolerance is that of sizes: up to 10 % from the mean.
             model = cls(**taken(cls, n_clusters=len(np.unique(y)), random_state=0, tolerance=0.1))
             model.fit(rows, constraints=given)
-            scores.append(adjusted_rand_score(y, model.labels_))
+            scores.append(round(adjusted_rand_score(y, model.labels_), 2) + 0.0)  # no -0.00
             word = "without" if given is None else "with"
             sizes = f", sizes {', '.join(map(str, model.cluster_sizes_))}" if hasattr(model, "tolerance") else ""
             if hasattr(model, "medoid_indices_"):

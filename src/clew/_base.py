@@ -258,6 +258,10 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
         learned = {name: getattr(self, name) for name in self._learned_attributes if hasattr(self, name)}
         return State(type(self).__name__, self.get_params(deep=False), learned)
 
+    def _expected_attributes(self) -> dict[str, Learned]:
+        """The attributes that a fit with these parameters learns."""
+        return self._learned_attributes
+
     @classmethod
     def _from_state(cls, path: str | os.PathLike[str], state: State) -> Self:
         """An estimator in a state that was read from a file; refused if no fit can lead to that state."""
@@ -268,7 +272,7 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
             raise FileError(f"{path} holds parameters that {state.name} does not have. Update clew.") from None
         except ParameterError as error:
             raise FileError(f"{path} cannot be used: {error}") from None
-        check_learned(path, cls._learned_attributes, state.learned)
+        check_learned(path, estimator._expected_attributes(), state.learned)
         for name, value in state.learned.items():
             setattr(estimator, name, value)
         return estimator

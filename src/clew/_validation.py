@@ -25,11 +25,15 @@ _DIRECTION_DIGITS = 6
 # The two entries of a pair of rows differ by no more than this share of the largest entry, in single precision.
 _SINGLE_PRECISION = 1e-5
 
-# Meaning of the entries of a square X: large for unlike rows, large for like rows, or above 0 for "together" and below
-# 0 for "apart".
-Pairwise = Literal["dissimilarity", "affinity", "signed graph"]
-_ENTRY = {"dissimilarity": "distance", "affinity": "affinity", "signed graph": "weight"}
-_ENTRIES = {"dissimilarity": "distances", "affinity": "affinities", "signed graph": "weights"}
+# Meaning of the entries of a square X: large for unlike rows, large for like rows, above 0 for "together" and below 0
+# for "apart", or inner products.
+Pairwise = Literal["dissimilarity", "affinity", "signed graph", "kernel"]
+_ENTRY = {"dissimilarity": "distance", "affinity": "affinity", "signed graph": "weight", "kernel": "kernel"}
+_ENTRIES = {
+    "dissimilarity": "distances", "affinity": "affinities", "signed graph": "weights", "kernel": "kernel's values",
+}  # fmt: skip
+# Kinds whose entries may be below 0.
+_SIGNED = ("signed graph", "kernel")
 
 
 @dataclass(frozen=True)
@@ -206,7 +210,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
 def check_pairwise(
     estimator: Any, X: Any, kind: Pairwise, *, reset: bool, accept_sparse: bool, asymmetric: bool = False
 ) -> Any:
-    """X as a matrix with a row and a column for each row of the data; >= 0 unless it is a signed graph.
+    """X as a matrix with a row and a column for each row of the data; >= 0 unless its kind is signed.
 
     It is symmetric unless `asymmetric`. With ``reset=False`` the rows are new ones and the columns are the rows that
     were fitted.
@@ -218,7 +222,7 @@ def check_pairwise(
     matrix = check_rows(estimator, X, reset=reset, accept_sparse=accept_sparse)
     if reset:
         check_square(matrix, kind, asymmetric=asymmetric)
-    elif kind != "signed graph":
+    elif kind not in _SIGNED:
         refuse_negative(matrix, kind, np.arange(matrix.shape[1]))
     return matrix
 
@@ -240,7 +244,7 @@ def check_neighbour_graph(estimator: Any, X: Any, *, reset: bool) -> Any:
 def check_square(matrix: Any, kind: Pairwise, *, asymmetric: bool = False) -> None:
     """Refuse a matrix that is not square, not symmetric (unless allowed), or has entries that its kind cannot have."""
     _refuse_oblong(matrix, kind)
-    if kind != "signed graph":
+    if kind not in _SIGNED:
         refuse_negative(matrix, kind, np.arange(matrix.shape[0]))
     if not matrix.shape[0] or asymmetric:
         return

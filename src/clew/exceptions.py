@@ -24,6 +24,7 @@
     UserWarning
     └── ClewWarning                            the result is valid, but not all that was asked for
         ├── FewerClustersWarning               a fit found fewer clusters than n_clusters
+        ├── IndefiniteKernelWarning            a kernel has negative eigenvalues and was shifted
         ├── MoreClustersWarning                a tree of clusters stopped at more of them than were asked for
         └── UnusedKnowledgeWarning             the method has no use for some of the knowledge
 
@@ -124,6 +125,10 @@ class ClewWarning(UserWarning):
 
 class FewerClustersWarning(ClewWarning):
     """A fit found fewer clusters than `n_clusters`; the message has the number found and the reason."""
+
+
+class IndefiniteKernelWarning(ClewWarning):
+    """A kernel has negative eigenvalues, so that a number was added to its diagonal."""
 
 
 class MoreClustersWarning(ClewWarning):

@@ -116,10 +116,11 @@ SCENARIOS = [
 
 
 def matrix(X, kind):
-    """The same rows as a square matrix: distances, or 10 less the distance as affinity or signed weight."""
+    """The same rows as a square matrix: distances, 10 less the distance as affinity or weight, or inner products."""
     distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=-1))
     likeness = 10 - distances
-    return {"dissimilarity": distances, "affinity": np.maximum(likeness, 0), "signed graph": likeness}[kind]
+    forms = {"dissimilarity": distances, "affinity": np.maximum(likeness, 0), "signed graph": likeness}
+    return X @ X.T if kind == "kernel" else forms[kind]
 
 
 def n_clusters_of(estimator):

@@ -98,7 +98,7 @@ def refused_or_harmless(path):
 def test_learned_attributes_are_the_declared_ones(name):
     model = fitted(name)
     learned = {key for key in vars(model) if key.endswith("_")}
-    declared = model._learned_attributes
+    declared = model._expected_attributes()
     assert {key for key, one in declared.items() if not one.optional} <= learned <= declared.keys()
 
 
@@ -107,7 +107,11 @@ def test_learned_attributes_are_the_declared_ones(name):
     [
         *((name, np.asarray) for name in FIRST),
         # CSR parts are in the file only where an estimator keeps the rows.
-        *((name, sparse.csr_array) for name, example in EXAMPLES.items() if "fit_rows_" in example._learned_attributes),
+        *(
+            (name, sparse.csr_array)
+            for name, example in EXAMPLES.items()
+            if "fit_rows_" in example._expected_attributes()
+        ),
     ],
 )
 def test_arrays_that_do_not_fit_together_are_refused(name, form, tmp_path):

@@ -11,7 +11,15 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from clew import ConstrainedKMeans, ConstrainedKMedoids, Constraints, COPKMeans, PCKMeans, SeededKMeans
+from clew import (
+    ConstrainedKMeans,
+    ConstrainedKMedoids,
+    Constraints,
+    COPKMeans,
+    PCKMeans,
+    SeededKMeans,
+    SemiSupervisedKernelKMeans,
+)
 from clew._registry import all_estimators
 from clew.exceptions import (
     ClewError,
@@ -91,8 +99,9 @@ def test_parameters_of_one_method(model, sentence):
     assert_refused(model, ParameterError, sentence)
 
 
-# Medoids start at row positions, which tests/unit/test_medoids.py tries.
-WITH_CENTRES = [cls for cls in OF_ROWS if "init" in cls._parameters and cls is not ConstrainedKMedoids]
+# These start at row positions, which tests of their own try.
+AT_ROWS = (ConstrainedKMedoids, SemiSupervisedKernelKMeans)
+WITH_CENTRES = [cls for cls in OF_ROWS if "init" in cls._parameters and cls not in AT_ROWS]
 
 
 @pytest.mark.parametrize("cls", WITH_CENTRES)

@@ -1,7 +1,8 @@
-"""Clustering over graphs: spectral clustering, label propagation, and agreement with signed weights of pairs."""
+"""Clustering over graphs and kernels: spectral, kernel k-means, label propagation, and signed weights of pairs."""
 
 from clew.graph._constrained_spectral import ConstrainedSpectral
 from clew.graph._correlation_clustering import CorrelationClustering
 from clew.graph._graph_propagation import GraphPropagation
+from clew.graph._semi_supervised_kernel_kmeans import SemiSupervisedKernelKMeans
 
-__all__ = ["ConstrainedSpectral", "CorrelationClustering", "GraphPropagation"]
+__all__ = ["ConstrainedSpectral", "CorrelationClustering", "GraphPropagation", "SemiSupervisedKernelKMeans"]

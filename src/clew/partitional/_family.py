@@ -54,15 +54,20 @@ def n_starts(n_init: int | str, n_rows: int) -> int:
 
 def _identified(found: Solution, classes: IntArray, clusters: IntArray) -> Solution:
     """Renumber the clusters so that each class gets the cluster with most of its rows, one to one."""
-    known = np.flatnonzero((classes >= 0) & np.isin(classes, clusters))
-    shared = np.zeros((len(clusters), len(clusters)), dtype=np.int64)
-    wanted = np.searchsorted(clusters, classes[known], sorter=np.argsort(clusters))
-    np.add.at(shared, (found.labels[known], np.argsort(clusters)[wanted]), 1)
-    new_place = linear_sum_assignment(shared, maximize=True)[1]
+    new_place = places_of_classes(found.labels, classes, clusters)
     centers = np.empty_like(found.centers)
     centers[new_place] = found.centers
     labels = new_place.astype(np.int32)[found.labels]
     return found._replace(problem=found.problem.reordered(new_place), labels=labels, centers=centers)
+
+
+def places_of_classes(labels: npt.NDArray[Any], classes: IntArray, clusters: IntArray) -> IntArray:
+    """New place of each cluster, so that each class gets the cluster with most of its rows, one to one."""
+    known = np.flatnonzero((classes >= 0) & np.isin(classes, clusters))
+    shared = np.zeros((len(clusters), len(clusters)), dtype=np.int64)
+    wanted = np.searchsorted(clusters, classes[known], sorter=np.argsort(clusters))
+    np.add.at(shared, (labels[known], np.argsort(clusters)[wanted]), 1)
+    return np.asarray(linear_sum_assignment(shared, maximize=True)[1], dtype=np.int64)
 
 
 def mixing_cost(found: Solution) -> float:
