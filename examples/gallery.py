@@ -20,8 +20,10 @@ from clew import (
     BoostCluster,
     ConstrainedAgglomerative,
     ConstrainedDensity,
+    ConstrainedSpectral,
     Constraints,
     MahalanobisLearner,
+    MatchClustering,
     SemiSupervisedKernelKMeans,
 )
 from clew._registry import all_estimators, method_name
@@ -63,12 +65,34 @@ def circles() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Constraints]:
     return X, y, Constraints.sample(y, 200, balance=0.5, random_state=0)
 
 
+def moons() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Constraints]:
+    """Two half circles that reach into each other, and answers about forty pairs of rows."""
+    X, y = make_moons(240, noise=0.11, random_state=0)
+    return X, y, Constraints.sample(y, 40, balance=0.5, random_state=0)
+
+
+def duplicates() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Constraints]:
+    """Forty places with one to four rows each, near the place, and answers about near pairs of rows."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(40), rng.integers(1, 5, size=40))
+    X = rng.uniform(size=(40, 2))[y] + rng.normal(scale=0.02, size=(len(y), 2))
+    gaps = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=-1))
+    near = np.argwhere(np.triu((gaps > 0.02) & (gaps < 0.08), 1))
+    asked = near[rng.choice(len(near), 30, replace=False)]
+    same = y[asked[:, 0]] == y[asked[:, 1]]
+    return X, y, Constraints(asked[same], asked[~same], n_samples=len(y))
+
+
+# Methods that the toy table does not suit.
+TABLES = {SemiSupervisedKernelKMeans: circles, ConstrainedSpectral: moons, MatchClustering: duplicates}
+
+
 def shapes() -> dict[str, tuple[Any, Any]]:
     """Rows and classes: round groups, two shapes that are not round, and groups of different density."""
     n = 240
     return {
         "blobs": make_blobs(n, centers=[[0, 0], [4, 0], [2, 3.5]], cluster_std=0.8, random_state=0),
-        "moons": make_moons(n, noise=0.11, random_state=0),
+        "moons": moons()[:2],
         "circles": make_circles(n, factor=0.5, noise=0.06, random_state=0),
         "densities": make_blobs(n, centers=[[0, 0], [3, 0], [2, 6]], cluster_std=[0.3, 0.6, 1.9], random_state=0),
     }
@@ -100,7 +124,7 @@ def draw_methods(directory: Path) -> None:
     """Fit every method twice, print what the constraints changed, and write a picture of each."""
     for cls in all_estimators("clusterer"):
         can = cls._capabilities
-        X, y, known = documents() if can.counts else circles() if cls is SemiSupervisedKernelKMeans else toy()
+        X, y, known = documents() if can.counts else TABLES.get(cls, toy)()
         rows = weights(X) if can.pairwise is not None else X
         places = shares(X) if can.counts else X
         figure = Figure(figsize=(6, 2.6), dpi=80, layout="constrained")
@@ -123,7 +147,11 @@ def draw_methods(directory: Path) -> None:
 def draw_shapes(directory: Path, n_beside: int = 3) -> None:
     """Fit every method twice to each shape, print what the constraints changed, and write a picture of each shape."""
     warnings.simplefilter("ignore", ClewWarning)  # a dead end is part of the picture
-    methods: dict[str, Any] = {cls.__name__: cls for cls in all_estimators("clusterer") if cls._capabilities.vectors}
+    methods: dict[str, Any] = {
+        cls.__name__: cls
+        for cls in all_estimators("clusterer")
+        if cls._capabilities.vectors and not cls._capabilities.tables  # for few clusters of many rows
+    }
     methods["single linkage"] = partial(ConstrainedAgglomerative, linkage="single")
     methods["around DBSCAN"] = partial(ConstrainedDensity, "dbscan")
     for shape, (X, y) in shapes().items():
