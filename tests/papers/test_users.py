@@ -144,7 +144,7 @@ def test_all_points_equal_more_clusters_than_rows_empty_constraints(cls):
     assert set(made(cls, 2, random_state=0).fit(equal).labels_.tolist()) <= {0, 1}
     with pytest.raises(DataError, match="n_clusters=7, but X has n_samples=6 rows"):
         made(cls, 7).fit(equal)
-    X = np.random.default_rng(0).normal(size=(20, 2))
+    X = np.random.default_rng(0).integers(9, size=(20, 2))
     expected = made(cls, 3, random_state=0).fit(X).labels_
     for nothing in (None, {}, {"must_link": [], "cannot_link": []}, Constraints(), np.full(20, -1)):
         assert (made(cls, 3, random_state=0).fit(X, constraints=nothing).labels_ == expected).all()
@@ -212,6 +212,8 @@ def test_fitting_has_no_side_effects():
         + """
 import sklearn.cluster
 from clew._registry import all_estimators
+from clew.exceptions import FewerClustersWarning
+warnings.simplefilter("ignore", FewerClustersWarning)
 before = state()
 for cls in all_estimators("clusterer"):
     X = np.arange(40.0).reshape(20, 2)
@@ -264,7 +266,7 @@ def test_constraints_at_1000_rows_cost_one_visit_per_row_and_round(cls, monkeypa
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "cls",
-    slow_for("ConstrainedKMedoids", [cls for cls in COUNTING if cls._capabilities.labels == "hard"]),
+    slow_for("ConstrainedKMedoids", [cls for cls in COUNTING if cls in OF_ROWS and cls._capabilities.labels == "hard"]),
 )
 @pytest.mark.parametrize("n_clusters", [10, 13])
 def test_400_of_7000_texts_labelled_in_ten_classes_keep_their_class(cls, n_clusters):
@@ -301,7 +303,9 @@ def test_two_records_of_one_source_never_match(cls):
     rng = np.random.default_rng(0)
     records = rng.normal(size=(30, 5)) * 4
     X = np.concatenate([records, records + 0.01 * rng.normal(size=(30, 5))])
-    model = made(cls, 30, random_state=0).fit(X, constraints=Constraints(cannot_groups=np.repeat([0, 1], 30)))
+    known = Constraints(cannot_groups=np.repeat([0, 1], 30))
+    # With ten neighbours each, a graph says little about groups of two.
+    model = made(cls, 30, random_state=0, n_neighbors=5).fit(X, constraints=known)
     assert (model.cluster_sizes_ == 2).all()
     assert (model.labels_[:30] == model.labels_[30:]).mean() > 0.9
 

@@ -52,7 +52,7 @@ def test_reasons_agree_with_the_suspicion(draw):
         assert doubt.likely == (opposite if doubt.suspicion > 0.5 else doubt.answer)
         if doubt.suspicion > 0.5:
             assert f"the chance that the two {CLAIMS[opposite]} is" in told and "are wrong." not in told
-        elif f"the two are {opposite} with" in told:
+        elif f"the chance that the two {CLAIMS[opposite]} is" in told:
             assert "But only about" in told
         else:
             assert f"the chance that the two {CLAIMS[doubt.answer]} is" in told
