@@ -147,10 +147,13 @@ def with_hole(value, row=3, column=1):
 def test_rows_that_are_no_table_of_numbers(cls, rows, sentence):
     if sparse.issparse(rows) and not cls._capabilities.sparse:
         sentence = "Sparse data was passed for X, but dense data is required."
-    assert_refused(made(cls, 2), DataError, sentence, X=rows)
+    if cls._capabilities.tables and sentence.startswith("Column"):
+        assert len(made(cls, 2).fit(rows).labels_) == len(rows)  # records may have columns of text
+    else:
+        assert_refused(made(cls, 2), DataError, sentence, X=rows)
 
 
-@every_class
+@pytest.mark.parametrize("cls", [cls for cls in OF_ROWS if not cls._capabilities.tables])
 def test_a_type_that_is_no_table_is_a_type_error_too(cls):
     frame = pd.DataFrame({"a": pd.to_datetime(["2031-01-01", "2031-01-02"]), "b": [1, 2]})
     assert_refused(made(cls, 2), DataTypeError, "X cannot be used", X=frame)

@@ -37,6 +37,7 @@ def test_every_strategy_of_the_package_is_one_by_declaration():
     assert {one.__name__ for one in found} == {
         "AbilityToSeparate", "Auto", "ClusterPairs", "Committee", "DenseMinMax", "DensityBorder", "ExploreConsolidate",
         "Feedback", "InformationGain", "MinMax", "PointUncertainty", "RandomPairs", "Strategy", "SuperInstances",
+        "UncertainMatches",
     }  # fmt: skip
 
 
