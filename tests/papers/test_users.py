@@ -297,7 +297,7 @@ def test_two_faces_of_one_photo_are_never_one_person_given_the_photo_column_alon
         assert ((one != other) | (one < 0)).all()
 
 
-@pytest.mark.parametrize("cls", COUNTING_HOLD)
+@pytest.mark.parametrize("cls", slow_for("ConstrainedKMedoids", COUNTING_HOLD))
 def test_two_records_of_one_source_never_match(cls):
     """Two deduplicated tables: records match across them, one to one."""
     rng = np.random.default_rng(0)

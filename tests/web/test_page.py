@@ -339,6 +339,10 @@ def test_a_contradiction_waits_until_a_comment_is_written(page, server):
     page.wait_for_function('() => document.querySelector(".saved")?.innerText === "Saving…"')
     page.keyboard.press("c")
     page.keyboard.type("so")
+    for _ in range(PATIENCE // 100):  # the page says "Saving…" before the request arrives here
+        if held:
+            break
+        page.wait_for_timeout(100)
     held[0].continue_()
     page.wait_for_function('() => document.querySelector(".saved")?.innerText === "Saved"')
     page.keyboard.type(" so")
