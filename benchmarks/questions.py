@@ -152,7 +152,7 @@ def natural(name: str, cls: type) -> Contender:
     if name == "Auto":
         return Contender(cls, seeded=True)
     # Clusters of its own, whose number it finds.
-    return Contender(cls, knows_k=not hasattr(cls, "labels"))
+    return Contender(cls, knows_k=not cls.has_labels)
 
 
 @cache
