@@ -10,8 +10,8 @@ from sklearn.utils.estimator_checks import check_estimator, estimator_checks_gen
 from clew._registry import all_estimators
 from clew.testing import expected_failed_checks
 
-# The checks give products of rows to methods of square matrices, which are no dissimilarities and no affinities: many are
-# below 0. Other checks change single entries, so that a kernel is no longer one.
+# The checks give products of rows to methods of square matrices, which are no dissimilarities and no affinities: many
+# are below 0. Other checks change single entries, so that a kernel is no longer one.
 EXAMPLES = [
     pytest.param(example, id=f"{cls.__name__}-{number}", marks=[pytest.mark.slow] if number else [])
     for role in ("clusterer", "metric learner")
