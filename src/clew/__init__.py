@@ -13,6 +13,7 @@ from clew._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from clew._registry import load as load
+    from clew.alternative import *  # noqa: F403
     from clew.constraints import Constraints as Constraints
     from clew.density import *  # noqa: F403
     from clew.graph import *  # noqa: F403

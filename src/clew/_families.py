@@ -6,7 +6,17 @@ import importlib
 from collections.abc import Iterator
 from types import ModuleType
 
-FAMILIES = ("partitional", "medoids", "hierarchical", "graph", "density", "mixture", "matching", "metric")
+FAMILIES = (
+    "partitional",
+    "medoids",
+    "hierarchical",
+    "graph",
+    "density",
+    "mixture",
+    "matching",
+    "metric",
+    "alternative",
+)
 
 
 def families() -> Iterator[ModuleType]:

@@ -15,6 +15,7 @@ from clew.audit._methods import MethodAdvice, Suitability, TableFacts, advise_me
 from clew.audit._naive import NaiveImpact, optimistic, pessimistic
 from clew.audit._number import ClusterNumberAdvice, advise_n_clusters
 from clew.audit._review import Doubt, Review, review
+from clew.audit._trade_off import TradeOff, alternative_trade_off
 
 __all__ = [
     "ClusterNumberAdvice",
@@ -29,9 +30,11 @@ __all__ = [
     "SetRanking",
     "Suitability",
     "TableFacts",
+    "TradeOff",
     "advise_methods",
     "advise_metric",
     "advise_n_clusters",
+    "alternative_trade_off",
     "coherence",
     "difficulty",
     "filter_by_impact",
