@@ -1,58 +1,112 @@
-"""ConstrainedSpectral against dense matrices in which every pair is written out."""
+"""ConstrainedSpectral against dense matrices in which every pair is written out, and matrices that are refused."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.linalg import eig
 
 from clew import ConstrainedSpectral, Constraints
 from clew.exceptions import DataError
 from clew.graph._affinity import NormalisedGraph, edited
-from clew.graph._constrained_spectral import constrained_cuts
+from clew.graph._constrained_spectral import _RIDGE, affinity_embedding, cut_embedding
+from clew.graph._eigenvectors import leading_eigenvectors
+from tests.helpers import random_knowledge
+from tests.reference import constrained_spectral as reference
 
 
-def affinities(rng, n):
-    upper = np.triu(rng.random((n, n)), 1)
+def affinities(rng, n, *, share=1.0):
+    upper = np.triu(rng.random((n, n)) * (rng.random((n, n)) < share), 1)
     return upper + upper.T
 
 
+def distances_between(rows):
+    """Squared distances, which do not depend on the signs of eigenvectors."""
+    return ((rows[:, None] - rows[None]) ** 2).sum(axis=-1)
+
+
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_edited_affinities_are_the_largest_one_or_none(form, seed):
+@pytest.mark.parametrize("sure", [True, False])
+def test_edited_affinities_are_those_of_plain_loops(form, sure, seed):
     rng = np.random.default_rng(seed)
-    A = affinities(rng, 8)
-    known = Constraints([(0, 1), (1, 2)], [(2, 3)], n_samples=8)
-    expected = A.copy()
-    for i, j in [(0, 1), (1, 2), (0, 2)]:
-        expected[i, j] = expected[j, i] = A.max()
-    for i in (0, 1, 2):
-        expected[i, 3] = expected[3, i] = 0
-    roots = np.sqrt(expected.sum(axis=1))
+    A, known = affinities(rng, 9), random_knowledge(rng, 9, sure=sure)
     found = NormalisedGraph.of(*edited(form(A), known)).toarray()
-    np.testing.assert_allclose(found, expected / np.outer(roots, roots), atol=1e-12)
+    expected, _ = reference.normalised(reference.edited(A.tolist(), known))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-def test_cuts_are_those_of_a_dense_generalised_solver(seed):
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_the_embedding_of_edited_affinities_is_that_of_a_dense_solver(form, seed):
+    rng = np.random.default_rng(seed)
+    A, known = affinities(rng, 10), random_knowledge(rng, 10, sure=False)
+    expected = reference.affinity_embedding(A.tolist(), known, 3)
+    np.testing.assert_allclose(
+        distances_between(affinity_embedding(form(A), known, 3)), distances_between(expected), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3])
+def test_cuts_are_those_of_a_dense_generalised_solver(n_clusters, seed):
     rng = np.random.default_rng(seed)
     A = affinities(rng, 10)
-    roots = np.sqrt(A.sum(axis=1))
-    laplacian = np.eye(10) - A / np.outer(roots, roots)
-    Q = np.zeros((10, 10))
-    Q[0, 1] = Q[1, 0] = 1
-    Q[2, 3] = Q[3, 2] = -1
-    Q /= np.outer(roots, roots)
-    losses, basis = np.linalg.eigh(laplacian)
-    cuts, mixing = constrained_cuts(losses, basis.T @ Q @ basis, basis.T @ (roots / np.linalg.norm(roots)), 1, 0.5)
-    beta = 0.5 * np.linalg.eigvalsh(Q)[-1]
-    values, vectors = eig(laplacian, Q - beta * np.eye(10))
-    feasible = vectors[:, values.real > 1e-9].real
-    feasible /= np.linalg.norm(feasible, axis=0)
-    costs = np.einsum("ij,ik,kj->j", feasible, laplacian, feasible)
-    assert cuts[0] == pytest.approx(costs.min(), abs=1e-6)
-    assert abs((basis @ mixing[:, 0]) @ feasible[:, costs.argmin()]) == pytest.approx(1, abs=1e-5)
+    known = Constraints.sample(rng.permutation(10) % n_clusters, 8, balance=0.5, random_state=seed)
+    expected = reference.cut_embedding(A.tolist(), known, n_clusters, 0.3, _RIDGE)
+    if expected is None:
+        pytest.skip("too few feasible cuts; the plain eigenvectors follow")
+    found = cut_embedding(A, known, n_clusters, 10, 0.3)
+    np.testing.assert_allclose(distances_between(found), distances_between(expected), rtol=1e-5, atol=1e-7)
 
 
-def test_affinities_without_edges_are_refused():
-    with pytest.raises(DataError, match="no edge"):
-        ConstrainedSpectral(2, affinity="precomputed").fit(np.eye(4))
+def test_eigenvectors_of_a_large_graph_are_those_of_a_dense_solver():
+    """1,200 rows on a ring of crowded eigenvalues, where inverse iteration takes over."""
+    n = 1_200
+    place = np.arange(n)
+    A = sparse.coo_array((np.ones(n), (place, (place + 1) % n)), shape=(n, n)).tocsr()
+    graph = NormalisedGraph.of(A + A.T)
+    values, vectors = leading_eigenvectors(graph, 5, accurate=True)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(graph.toarray())[::-1][:5], atol=1e-6)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(5), atol=1e-6)
+    np.testing.assert_allclose(graph @ vectors, vectors * values, atol=1e-4)
+
+
+def test_hard_pairs_hold_and_soft_ones_have_a_price():
+    """Two groups of four rows; the pairs contradict the groups."""
+    A = np.kron(np.eye(2), np.ones((4, 4))) + 0.01
+    np.fill_diagonal(A, 0)
+    known = Constraints(must_link=[(0, 4)], cannot_link=[(0, 1)], n_samples=8)
+    hard = ConstrainedSpectral(2, affinity="precomputed", random_state=0).fit(A, constraints=known)
+    assert hard.labels_[0] == hard.labels_[4] != hard.labels_[1]
+    assert len(hard.violated_must_link_) == len(hard.violated_cannot_link_) == 0
+    free = ConstrainedSpectral(2, affinity="precomputed", penalty=0.0, random_state=0)
+    doubtful = Constraints([(0, 4)], [(0, 1)], must_link_confidence=[0.01], cannot_link_confidence=[0.01], n_samples=8)
+    free.fit(A, constraints=doubtful)
+    assert free.violated_must_link_.tolist() == [[0, 4]]
+    assert free.violated_cannot_link_.tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda A: np.eye(4), "no edge: every entry off the diagonal is 0"),
+        (lambda A: np.zeros((4, 4)), "no edge"),
+        (lambda A: A + np.triu(np.ones((4, 4)), 1), "rows 0 and 1 is 2 one way and 1 the other"),
+        (lambda A: np.where(np.eye(4, k=1) + np.eye(4, k=-1) > 0, np.nan, A), "NaN at row 0, column 1"),
+        (lambda A: np.where(np.eye(4, k=1) + np.eye(4, k=-1) > 0, np.inf, A), "infinit.* at row 0, column 1"),
+        (lambda A: -A, "rows 0 and 1 is -1: expected a finite number >= 0"),
+        (lambda A: A[:, :3], "expected a square matrix"),
+    ],
+)
+def test_matrices_that_are_no_affinities_are_refused(form, change, message):
+    A = np.ones((4, 4)) - np.eye(4)
+    for embedding in ("affinity", "cut"):
+        with pytest.raises(DataError, match=message):
+            ConstrainedSpectral(2, affinity="precomputed", embedding=embedding).fit(form(change(A)))
+
+
+def test_a_row_without_affinities_is_still_clustered():
+    A = np.ones((5, 5)) - np.eye(5)
+    A[4] = A[:, 4] = 0
+    model = ConstrainedSpectral(2, affinity="precomputed", random_state=0).fit(A)
+    assert (model.labels_[:4] == model.labels_[0]).all()
+    assert model.labels_[4] != model.labels_[0]

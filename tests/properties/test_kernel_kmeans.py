@@ -34,10 +34,12 @@ def test_the_objective_never_rises_and_no_single_row_lowers_it(kernel, seed, pen
     model.fit(kernel, constraints=known)
     scale = 1 + np.abs(model.objective_history_).max()
     assert (np.diff(model.objective_history_) <= 1e-9 * scale).all()
-    S = reference.shifted(reference.with_pairs(kernel, known, model.penalty_ * len(kernel) / 6), model.shift_)
+    weight = model.penalty_ * len(kernel) / 6
+    S = reference.shifted(reference.with_pairs(kernel, known, weight), model.shift_)
     labels = model.cluster_of_.tolist()
     now = reference.objective(S, labels, 3)
-    assert float(now) == pytest.approx(model.objective_, abs=1e-8 * scale)
+    priced = float(reference.inertia_and_prices(kernel, known, weight, labels, 3))
+    assert priced + model.shift_ * (len(kernel) - len(set(labels))) == pytest.approx(model.objective_, abs=1e-8 * scale)
     if model.shift_ == 0:
         return
     for row, home in enumerate(labels):
@@ -64,7 +66,7 @@ def test_a_linear_kernel_without_constraints_is_kmeans_from_the_same_start(seed)
     X = whole_numbers(np.random.default_rng(seed), 14)
     model = SemiSupervisedKernelKMeans(3, kernel="linear", init=[0, 1, 2]).fit(X)
     try:
-        reference.kernel_kmeans(kmeans.exact(X @ X.T), 0, [0, 1, 2], single=False)
+        reference.kernel_kmeans(kmeans.exact(X @ X.T), 0, [0, 1, 2], [[row] for row in range(14)], single=False)
     except kmeans.TieError:
         return
     plain = KMeans(3, init=X[:3], n_init=1, tol=0, algorithm="lloyd").fit(X)

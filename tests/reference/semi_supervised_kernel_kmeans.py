@@ -8,13 +8,19 @@ from tests.reference import assign, kmeans
 
 
 def with_pairs(kernel, constraints, weight):
-    """K + W: given and entailed must-links add the weight times their confidence, cannot-links take it away."""
+    """K + W: given and entailed must-links add the weight times their confidence, cannot-links take it away.
+
+    What must-links add to the entries of a row is taken from its diagonal.
+    """
     S = kmeans.exact(kernel)
     must, cannot = assign.priced_pairs(constraints, len(S), entailed=True)
     for pairs, sign in ((must, 1), (cannot, -1)):
         for (i, j), confidence in pairs.items():
             S[i][j] += sign * Fraction(weight) * Fraction(confidence)
             S[j][i] = S[i][j]
+    for (i, j), confidence in must.items():
+        for row in (i, j):
+            S[row][row] -= Fraction(weight) * Fraction(confidence)
     return S
 
 
@@ -37,41 +43,71 @@ def objective(S, labels, n_clusters):
     return trace - sum((within(S, members(labels, cluster)) for cluster in range(n_clusters)), Fraction(0))
 
 
+def inertia_and_prices(kernel, constraints, weight, labels, n_clusters):
+    """The objective without the shift, from its meaning: each violated pair by the sizes of the clusters it is in."""
+    must, cannot = assign.priced_pairs(constraints, len(labels), entailed=True)
+    total = objective(kmeans.exact(kernel), labels, n_clusters)
+    sizes = [Fraction(labels.count(label)) for label in labels]
+    for (i, j), confidence in must.items():
+        if labels[i] != labels[j]:
+            total += Fraction(weight) * Fraction(confidence) * (1 / sizes[i] + 1 / sizes[j])
+    for (i, j), confidence in cannot.items():
+        if labels[i] == labels[j]:
+            total += 2 * Fraction(weight) * Fraction(confidence) / sizes[i]
+    return total
+
+
+def blocks_of(constraints, n):
+    """Lists of rows that certain must-links join."""
+    must, _ = assign.given_pairs(constraints)
+    component = assign.components(n, [pair for pair, sure in must.items() if sure == 1])
+    return [[row for row in range(n) if component[row] == one] for one in dict.fromkeys(component)]
+
+
 def distance_to_mean(S, row, rows):
     """Squared distance of a row to the mean of a cluster, in the space of the similarity."""
     return S[row][row] - 2 * sum((S[row][j] for j in rows), Fraction(0)) / len(rows) + within(S, rows) / len(rows)
 
 
-def nearest(S, clusters):
-    """The nearest mean of each row. An empty cluster is an error: restarts are tested on their own."""
+def nearest(S, clusters, blocks):
+    """The nearest mean of each block. An empty cluster is an error: restarts are tested on their own."""
     if not all(clusters):
         raise kmeans.TieError
-    return [kmeans.cheapest([distance_to_mean(S, row, rows) for rows in clusters]) for row in range(len(S))]
-
-
-def single_moves(S, labels, n_clusters):
-    """Move each row in turn to the cluster with the lowest objective; a cluster keeps its last row."""
-    labels = list(labels)
-    for row in range(len(S)):
-        home = labels[row]
-        if labels.count(home) == 1:
-            continue
-        costs = [
-            objective(S, [*labels[:row], cluster, *labels[row + 1 :]], n_clusters) for cluster in range(n_clusters)
-        ]
-        labels[row] = kmeans.cheapest(costs)
+    labels = [0] * len(S)
+    for block in blocks:
+        costs = [sum((distance_to_mean(S, row, rows) for row in block), Fraction(0)) for rows in clusters]
+        for row in block:
+            labels[row] = kmeans.cheapest(costs)
     return labels
 
 
-def kernel_kmeans(S, shift, seeds, *, single):
+def moves(S, labels, blocks, n_clusters):
+    """Move each block in turn to the cluster with the lowest objective.
+
+    A block stays if its rows are in several clusters, or if it is all of its cluster.
+    """
+    labels = list(labels)
+    for block in blocks:
+        home = labels[block[0]]
+        if any(labels[row] != home for row in block) or labels.count(home) == len(block):
+            continue
+        choices = [
+            [cluster if row in block else label for row, label in enumerate(labels)] for cluster in range(n_clusters)
+        ]
+        labels = choices[kmeans.cheapest([objective(S, choice, n_clusters) for choice in choices])]
+    return labels
+
+
+def kernel_kmeans(S, shift, seeds, blocks, *, single):
     """Labels from rounds that start with one seed row a cluster, and the objective of every state on the way."""
     k, full = len(seeds), shifted(S, shift)
-    labels = nearest(S, [[row] for row in seeds])
+    labels = nearest(S, [[row] for row in seeds], blocks)
     history = [objective(full, labels, k)]
-    while (new := nearest(full, [members(labels, cluster) for cluster in range(k)])) != labels:
+    while (new := nearest(full, [members(labels, cluster) for cluster in range(k)], blocks)) != labels:
         labels = new
         history.append(objective(full, labels, k))
-    while single and (new := single_moves(S, labels, k)) != labels:
+    alone = [[row] for row in range(len(S))]
+    while single and (new := moves(S, moves(S, labels, blocks, k), alone, k)) != labels:
         labels = new
         history.append(objective(full, labels, k))
     return labels, history

@@ -177,7 +177,7 @@ def test_decided_pairs_are_not_reviewed():
         ({"id_1": ["a", "", "c"]}, {}, "row 1: id_1 is empty"),
         ({}, {"ids": ["a", "b", "c"]}, "row 2: id_2 is 'd', which is not among the 3 ids"),
         ({}, {"ids": ["a", "b", "c", "d", "a"]}, "ids contains an id twice"),
-        ({}, {"one_per_source": True}, "no columns of sources"),
+        ({}, {"one_per_source": True}, "no source columns"),
         ({}, {"score": "points"}, 'no column "points"'),
         ({}, {"threshold": 1.5}, "threshold=1.5: expected between 0 and 1"),
         ({}, {"n_init": "often"}, "n_init='often' in CorrelationClustering: expected 'auto' or an integer >= 1"),
@@ -193,7 +193,7 @@ def test_bad_input_is_named(change, options, message):
 def test_missing_columns_are_named():
     with pytest.raises(DataError, match=r"no column of scores: .* it has id_1, id_2, points"):
         cluster_edges({"id_1": ["a"], "id_2": ["b"], "points": [1.0]})
-    with pytest.raises(DataError, match=r"no columns of ids: .* it has left, score"):
+    with pytest.raises(DataError, match=r"no id columns: .* it has left, score"):
         cluster_edges({"left": ["a"], "score": [1.0]})
 
 

@@ -1,4 +1,4 @@
-"""Clustering over graphs and kernels: spectral, kernel k-means, label propagation, and signed weights of pairs."""
+"""Graph and kernel methods: spectral clustering, kernel k-means, label propagation and correlation clustering."""
 
 from clew.graph._constrained_spectral import ConstrainedSpectral
 from clew.graph._correlation_clustering import CorrelationClustering

@@ -1,4 +1,4 @@
-"""Graphs of affinities: edits by constraints, and the normalised graph with cliques that are never expanded.
+"""Affinity graphs: change affinities by constraints, and normalise the graph without expanding cliques.
 
 An example of four rows with affinities 0.5 between 0 and 1, and 0.2 between 2 and 3: with the must-link 0-2 and the
 cannot-link 2-3, `edited` returns the affinities 0.5 between 0 and 1 and nothing between 2 and 3, one clique {0, 2}, and
@@ -25,7 +25,7 @@ Affinity = Any  # a CSR array or an ndarray: symmetric, with an empty diagonal
 
 
 def as_affinity(X: Any) -> Affinity:
-    """A copy of a checked matrix of affinities, made exactly symmetric, with an empty diagonal."""
+    """Copy a checked affinity matrix, make it exactly symmetric, and clear its diagonal."""
     if not sparse.issparse(X):
         graph = (X + X.T) / 2
         np.fill_diagonal(graph, 0)
@@ -37,10 +37,11 @@ def as_affinity(X: Any) -> Affinity:
 
 
 def edited(graph: Affinity, constraints: Constraints) -> tuple[Affinity, sparse.csr_array, float]:
-    """The affinities that constraints leave, the cliques of must-linked rows (rows x cliques), and their affinity.
+    """Change affinities by constraints: return the other affinities, the cliques of must-linked rows, and their weight.
 
-    The affinity of two rows is the sum of both parts: the largest of the graph for must-linked rows, and 0 for
-    cannot-linked rows. A pair that is not certain moves it by the share of its confidence.
+    The cliques are a sparse matrix of shape (rows, cliques). The affinity of two rows is the sum of both parts: the
+    largest affinity of the graph for must-linked rows, and 0 for cannot-linked rows. A pair with confidence c below 1
+    moves the affinity by the share c of that way.
     """
     certain = constraints.at_least(1.0)
     closed = certain.closure()
@@ -62,7 +63,7 @@ def edited(graph: Affinity, constraints: Constraints) -> tuple[Affinity, sparse.
         first, second = pairs.T
         now = np.asarray(left[first, second]).ravel() + top * (component_of[first] == component_of[second])
         change = np.where(prices < 0, prices * (now - top), -prices * now)
-        # A pair may be stated both ways. An affinity stays at 0 or above.
+        # A pair may be both must-linked and cannot-linked. Affinities are never negative.
         keys, place = np.unique(np.sort(pairs, axis=1) @ [n_rows, 1], return_inverse=True)
         at = np.zeros(len(keys))
         at[place] = now
@@ -99,7 +100,7 @@ def _without(graph: Affinity, rows: IntArray, columns: IntArray) -> Affinity:
 
 @dataclass(frozen=True)
 class NormalisedGraph:
-    """The matrix D^-1/2 A D^-1/2, as a stored part plus the square of a factor with a column for each clique.
+    """The matrix D^-1/2 A D^-1/2, as a stored part plus F F^T, where F has a column for each clique.
 
     Attributes
     ----------
@@ -118,7 +119,7 @@ class NormalisedGraph:
 
     @classmethod
     def of(cls, graph: Affinity, cliques: sparse.csr_array | None = None, weight: float = 0.0) -> NormalisedGraph:
-        """Normalise a graph, to which all pairs within each clique are added with a weight."""
+        """Normalise a graph, after adding `weight` to all pairs within each clique."""
         n_rows = graph.shape[0]
         cliques = sparse.csr_array((n_rows, 0)) if cliques is None else cliques
         others = np.asarray(cliques @ (np.asarray(cliques.sum(axis=0)).ravel() - 1)).ravel()
@@ -136,12 +137,12 @@ class NormalisedGraph:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Number of rows and columns."""
         return self.stored.shape
 
     @property
     def trivial(self) -> FloatArray:
-        """The eigenvector of length 1 to the eigenvalue 1 that is constant after the division by D^1/2."""
+        """The unit eigenvector for eigenvalue 1 that becomes constant when divided by D^1/2."""
         roots = 1 / self.inverse_roots
         return roots / np.linalg.norm(roots)
 
@@ -152,14 +153,14 @@ class NormalisedGraph:
         return found
 
     def astype(self, dtype: Any) -> NormalisedGraph:
-        """The same matrix in another precision."""
+        """Convert the matrix to another precision."""
         return NormalisedGraph(self.stored.astype(dtype), self.factor.astype(dtype), self.inverse_roots, self.volume)
 
     def factored(self, shift: float) -> Callable[[FloatArray], FloatArray]:
-        """A function that solves systems with this matrix minus `shift` times the identity."""
+        """Return a function that solves linear systems with this matrix minus `shift` times the identity."""
         return solver_with_factor(sparse.csr_array(self.stored), self.factor, shift)
 
     def toarray(self) -> FloatArray:
-        """The whole matrix."""
+        """The full matrix as a dense array."""
         stored = self.stored.toarray() if sparse.issparse(self.stored) else self.stored
         return np.asarray(stored + (self.factor @ self.factor.T).toarray(), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""From scored pairs to clusters: a table of edges in, a cluster for each id out, and the pairs to check next."""
+"""Turn a table of scored pairs into a cluster for each id, and list the pairs to check next."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from clew.solvers.coloring import CliqueGraph
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# Names of the columns, the first of which is used: clew's own, splink's, and common ones.
+# Accepted column names: clew's own, splink's, and common ones. The first that is found is used.
 ID_COLUMNS = (("id_1", "id_2"), ("unique_id_l", "unique_id_r"), ("i", "j"))
 SOURCE_COLUMNS = (("source_1", "source_2"), ("source_dataset_l", "source_dataset_r"))
 PROBABILITY_COLUMNS = ("match_probability", "probability", "score")
 WEIGHT_COLUMNS = ("weight", "match_weight")
-# Columns of a file that are read as text.
+# Columns of a file that are always read as text.
 TEXT_COLUMNS = tuple(name for pair in (*ID_COLUMNS, *SOURCE_COLUMNS) for name in pair)
 # Separator with which splink joins a source and an id that is unique only within the source.
 _JOINED = "-__-"
@@ -35,7 +35,7 @@ _JOINED = "-__-"
 _LEAST_DOUBT = 1e-6
 # Score of a pair that is not in the table: a little evidence against it, which adds up over many pairs.
 _MISSING_PROBABILITY, _MISSING_WEIGHT = 0.4, -0.4
-# Pairs whose margin is computed, for each pair that is listed.
+# The margin is computed for this many pairs per pair that is listed.
 _CANDIDATES = 5
 
 
@@ -46,11 +46,11 @@ class EdgeClusters:
     Attributes
     ----------
     ids : ndarray of shape (n_ids,)
-        The ids, in the order given, or in the order in which the edges name them.
+        The ids, in the order given, or else in the order in which they occur in the edges.
     labels : ndarray of shape (n_ids,)
         Cluster of each id.
     objective, lower_bound : float
-        Disagreements of the clusters with the weights, and a bound that no clusters are below. See
+        Disagreements of the clusters with the weights, and a lower bound that holds for all clusters. See
         `CorrelationClustering`.
     constraints : Constraints
         The constraints about the ids, by position.
@@ -73,22 +73,22 @@ class EdgeClusters:
         return f"EdgeClusters({len(self.ids)} ids in {self.n_clusters} clusters, objective {self.objective:.6g})"
 
     def review(self, most: int = 20) -> list[dict[str, Any]]:
-        """The scored pairs most worth checking next, as rows of a table.
+        """List the scored pairs that are most worth checking next, as rows of a table.
 
-        The *margin* of a pair is how much the objective rises if the pair had to be answered the other way. The *worth*
+        The *margin* of a pair is how much the objective would rise if the pair were decided the other way. The *worth*
         is the number of rows that would change clusters, times the probability ``1 / (1 + exp(margin))`` of the other
         answer. Pairs that constraints decide are left out.
 
         Parameters
         ----------
         most : int, default=20
-            Length of the list.
+            Largest number of pairs in the list.
         """
         return _review(self, most)
 
 
 class _Pairs(NamedTuple):
-    """Each scored pair once: positions of its ids, its score (a mean if it was scored twice) and its weight."""
+    """Distinct scored pairs: positions of the two ids, the score (the mean if scored repeatedly), and the weight."""
 
     ends: IntArray
     scores: FloatArray
@@ -108,33 +108,34 @@ def cluster_edges(
     exact_size: int = 12,
     random_state: Any = 0,
 ) -> EdgeClusters:
-    r"""Cluster ids by scored pairs of them, under hard constraints; the number of clusters is not needed.
+    r"""Cluster ids by scored pairs, under hard constraints; the number of clusters need not be known.
 
-    A pair with the probability p has the weight :math:`\log\frac{p}{1 - p} - \log\frac{t}{1 - t}` for the threshold t.
-    The clusters disagree least with these weights (`CorrelationClustering`). Pairs without a score have the probability
-    `missing`, so that a chain of pairs does not join ids that nothing else connects.
+    A pair with probability p has the weight :math:`\log\frac{p}{1 - p} - \log\frac{t}{1 - t}` for the threshold t. The
+    clusters are chosen to disagree as little as possible with these weights (`CorrelationClustering`). Pairs without a
+    score have the probability `missing`, so that a chain of pairs does not join ids that nothing else connects.
 
     Parameters
     ----------
     edges : frame, path, dict of columns, or list of dicts
         One scored pair per row. Ids are in ``id_1`` and ``id_2`` (or splink's ``unique_id_l`` and ``unique_id_r``), and
         probabilities in ``match_probability``, ``probability`` or ``score``. Without these, signed weights are in
-        ``weight`` or ``match_weight``. Splink's table of predictions is taken as it is. If its ids are unique only
-        within a source, an id is written ``source-__-id``, as splink does.
+        ``weight`` or ``match_weight``. Splink's table of predictions can be passed unchanged. If its ids are unique
+        only within a source, an id is written ``source-__-id``, as splink does.
     ids : array-like, optional
-        All ids, with those that no edge names. Edges must not name others. Default: the ids in `edges`.
+        All ids, including those that are in no edge. Edges must not contain other ids. Default: the ids in `edges`.
     constraints : Constraints, dict, frame, path or None
         Must-links, cannot-links and groups that always hold; pairs are pairs of ids. See `Constraints.of`.
     score : str, optional
-        Column of the scores. Scores are weights if it is one of the names of weights above, else probabilities.
+        Column of the scores. Scores in ``weight`` and ``match_weight`` are signed weights, all others probabilities.
     threshold : float, optional
-        Pairs with a higher score belong together, pairs with a lower one apart. Default: 0.5, or 0 for weights.
+        A score above it is evidence that two ids belong together, a score below it that they do not. Default: 0.5, or 0
+        for weights.
     missing : float, optional
-        Score of pairs that are not in the table, at most `threshold`. Default: 0.4, or -0.4 for weights. With the value
-        of `threshold`, pairs that are not in the table say nothing.
+        Score of pairs that are not in the table, at most `threshold`. Default: 0.4, or -0.4 for weights. If it equals
+        `threshold`, pairs that are not in the table have no effect.
     one_per_source : bool, default=False
-        A cluster has at most one id of each source, by the columns ``source_1`` and ``source_2`` (or splink's
-        ``source_dataset_l`` and ``source_dataset_r``).
+        Allow at most one id of each source in a cluster. Sources are in the columns ``source_1`` and ``source_2`` (or
+        splink's ``source_dataset_l`` and ``source_dataset_r``).
     n_init, exact_size
         As in `CorrelationClustering`.
     random_state : int, Generator, RandomState or None, default=0
@@ -186,7 +187,7 @@ def _named(table: Any, choices: Sequence[tuple[str, str]]) -> tuple[str, str] | 
 
 
 def _score_column(table: Any, score: str | None) -> tuple[str, bool]:
-    """The column of the scores, and whether they are probabilities."""
+    """Name of the score column, and whether the scores are probabilities."""
     if score is not None:
         table.column(score)  # raises for an unknown name
         return score, score not in WEIGHT_COLUMNS
@@ -195,7 +196,7 @@ def _score_column(table: Any, score: str | None) -> tuple[str, bool]:
             return name, name in PROBABILITY_COLUMNS
     raise DataError(
         f"{table.source} has no column of scores: expected score, probability, match_probability, weight or "
-        f"match_weight, and it has {', '.join(table.columns)}. Name the column: score=... (in the shell: --score)."
+        f"match_weight, but it has {', '.join(table.columns)}. Name the column: score=... (in the shell: --score)."
     )
 
 
@@ -206,22 +207,22 @@ def _check_settings(threshold: float, missing: float, is_probability: bool) -> N
             raise ParameterError(f"{name}={value:g}: expected {what}.")
     if missing > threshold:
         raise ParameterError(
-            f"missing={missing:g} is above threshold={threshold:g}: all pairs that are not in the table would "
-            "speak for one cluster. Lower missing."
+            f"missing={missing:g} is above threshold={threshold:g}, so all pairs that are not in the table would be "
+            "evidence for a single cluster. Lower missing."
         )
 
 
 def _ends(table: Any, ids: Any, one_per_source: bool) -> tuple[npt.NDArray[Any], IntArray, IntArray | None]:
-    """The ids, the positions of the two ids of each edge, and the source of each id as a number."""
+    """Return the ids, the positions of the two ids of each edge, and the source of each id as a number."""
     names, from_sources = _named(table, ID_COLUMNS), _named(table, SOURCE_COLUMNS)
     if names is None:
         raise DataError(
-            f"{table.source} has no columns of ids: expected id_1 and id_2, or unique_id_l and unique_id_r, and it has "
+            f"{table.source} has no id columns: expected id_1 and id_2, or unique_id_l and unique_id_r, but it has "
             f"{', '.join(table.columns)}. Rename them."
         )
     if one_per_source and from_sources is None:
         raise DataError(
-            f"{table.source} has no columns of sources: expected source_1 and source_2, or source_dataset_l and "
+            f"{table.source} has no source columns: expected source_1 and source_2, or source_dataset_l and "
             "source_dataset_r. Add them, or pass cannot_groups in constraints."
         )
     keys = [_keys(table, name) for name in names]
@@ -272,7 +273,7 @@ def _is_whole(column: npt.NDArray[Any]) -> bool:
 
 
 def _as_ids(position: dict[str, int], table: Any, names: tuple[str, str]) -> npt.NDArray[Any]:
-    """Ids in their order; numbers if the table has numbers."""
+    """The ids in order of position, as numbers if they are numbers in the table."""
     whole = all(_is_whole(table.column(name)) for name in names)
     try:
         return np.array(list(map(int, position)), dtype=np.int64) if whole else np.array(list(position), dtype=object)
@@ -281,7 +282,7 @@ def _as_ids(position: dict[str, int], table: Any, names: tuple[str, str]) -> npt
 
 
 def _repeats(keys: list[list[str]], sources: list[list[str]], ids: Any) -> bool:
-    """Whether an id needs its source: it occurs in two sources, or the given ids have sources in them."""
+    """Whether ids need their source in front: an id occurs in two sources, or the given ids contain sources."""
     if ids is not None and any(key in set(map(key_of, np.asarray(ids).tolist())) for key in keys[0][:1]):
         return False
     seen: dict[str, str] = {}
@@ -302,7 +303,7 @@ def _source_numbers(ends: IntArray, sources: list[list[str]], n_ids: int, ids: n
         clash = group[ends[:, side]] != codes
         if clash.any():
             one = ids[ends[np.flatnonzero(clash)[0], side]]
-            raise DataError(f"The edges give {one!r} two sources. Make the ids unique, or correct the sources.")
+            raise DataError(f"Id {one} has two sources in the edges. Make the ids unique, or correct the sources.")
     return group
 
 
@@ -337,7 +338,7 @@ def _weight(scores: Any, is_probability: bool) -> Any:
 
 
 def _distinct(ends: IntArray, scores: FloatArray, threshold: float, is_probability: bool) -> _Pairs:
-    """Each pair once, with the mean of its scores and of its weights."""
+    """Distinct pairs, each with the mean of its scores and of its weights."""
     weights = _weight(scores, is_probability) - _weight(threshold, is_probability)
     scored = distinct_pairs(ends)
     counts = np.bincount(scored.pair_of)
@@ -346,7 +347,7 @@ def _distinct(ends: IntArray, scores: FloatArray, threshold: float, is_probabili
 
 
 def _stored(weights: FloatArray) -> FloatArray:
-    """Weights whose zeros stay entries: a scored pair that says nothing is not a pair without a score."""
+    """Replace weights of 0 by tiny ones, so that they stay stored: a score of no evidence differs from no score."""
     return np.where(weights == 0, np.finfo(np.float64).tiny, weights)
 
 
@@ -376,7 +377,7 @@ def _review(found: EdgeClusters, most: int) -> list[dict[str, Any]]:
 
 
 def _candidates(graph: SignedGraph, units: IntArray, labels: IntArray, weights: FloatArray, most: int) -> IntArray:
-    """Pairs that may have a small margin: weak ones, and those whose units or clusters are weakly tied."""
+    """Pairs that may have a small margin: pairs of small weight, and pairs of weakly connected units or clusters."""
     sums = merged(graph, labels)
     source = graph.source
     inside = labels[source] == labels[graph.others]
@@ -391,14 +392,14 @@ def _candidates(graph: SignedGraph, units: IntArray, labels: IntArray, weights: 
     between = np.where(stored, sums.weights[place] if len(keys) else 0.0, 0.0)
     between -= graph.gap * sums.rows[clusters[:, 0]] * sums.rows[clusters[:, 1]]
     bound = np.where(together, pull[units].min(axis=1), -between)
-    # A pair within a unit, or of cannot-linked units, is decided.
+    # A pair within a unit, or between cannot-linked units, is already decided.
     open_pairs = np.flatnonzero((units[:, 0] != units[:, 1]) & (together | stored))
     weakest = (open_pairs[np.argsort(values[open_pairs], kind="stable")[:most]] for values in (bound, np.abs(weights)))
     return np.unique(np.concatenate(list(weakest)))
 
 
 def _margin(graph: SignedGraph, labels: IntArray, first: int, second: int) -> tuple[float, int]:
-    """Cost of the opposite answer about two units, and the number of rows it moves, if other clusters stay."""
+    """Cost of deciding a pair of units the other way, and the number of rows this moves, if other clusters stay."""
     inside = np.flatnonzero((labels == labels[first]) | (labels == labels[second]))
     part = graph._replace(part_of=np.zeros(graph.n_units, dtype=np.int64))
     problem = restricted(part, inside)

@@ -1,7 +1,7 @@
-"""Spectral clustering under constraints: edited affinities, or a constrained normalised cut, and k-means that obeys.
+"""Spectral clustering under constraints: they change the affinities or the normalised cut, and hold in k-means.
 
-Kamvar et al. 2003 (`kamvar2003`) edit the affinities. Wang and Davidson 2010 (`wang2010`) constrain the cut. Rows of
-the embedding are clustered by the solver of `COPKMeans` or of `PCKMeans`.
+Kamvar et al. 2003 (`kamvar2003`) change the affinities. Wang and Davidson 2010 (`wang2010`) constrain the cut. The
+embedded rows are clustered by the solver of `COPKMeans` or of `PCKMeans`.
 """
 
 from __future__ import annotations
@@ -29,43 +29,44 @@ from clew.partitional._ties import priced_ties
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# Eigenvectors that the constrained cut combines: this many, or twice the number of clusters if that is more. The paper
-# combines all. On graphs of hundreds of rows and few pairs, that finds cuts around the rows of the pairs alone.
+# Number of eigenvectors that the constrained cut combines: this many, or twice the number of clusters if that is more.
+# The paper combines all. With hundreds of rows and few pairs, that finds cuts that isolate just the rows of the pairs.
 _SMOOTH = 20
-# Added to the eigenvalues of the Laplacian, which may be 0, so that the pencil has a definite side.
-_RIDGE = 1e-12
-# Cosine with the constant vector from which on an eigenvector is the trivial one.
+# Added to the eigenvalues of the Laplacian. Cuts of much less than this, such as those between connected components,
+# then count as equal, and the satisfaction of the pairs decides between them.
+_RIDGE = 1e-3
+# An eigenvector whose cosine with the constant vector is at least this is the trivial one.
 _TRIVIAL = 1 - 1e-6
 
 
 class ConstrainedSpectral(ConstrainedClusterer):
-    r"""Spectral clustering whose graph, or cut, follows the constraints.
+    r"""Spectral clustering with constraints on the affinity graph, or on the normalised cut.
 
-    Rows are embedded by eigenvectors of a graph of affinities, and k-means clusters the embedded rows. Constraints act
-    twice: on the embedding, which carries them to the rows around, and in k-means, where they hold or have a price.
-    Clusters may have any shape. Use it when clusters are connected regions, and answers should move whole regions.
+    Rows are embedded by eigenvectors of an affinity graph, and k-means clusters the embedded rows. Constraints act
+    twice: on the embedding, which passes them on to nearby rows, and in k-means, where they are hard or soft. Clusters
+    may have any shape. Use it when clusters are connected regions, and answers should move whole regions.
 
     Parameters
     ----------
     n_clusters : int, default=8
     affinity : {"nearest_neighbors", "precomputed"}, default="nearest_neighbors"
-        How the graph is made: from the nearest neighbours of each row, or X is a symmetric matrix of affinities >= 0,
-        dense or sparse. A missing entry of a sparse matrix is an affinity of 0.
+        "nearest_neighbors" builds the graph from the nearest neighbours of each row. With "precomputed", X is a
+        symmetric matrix of affinities >= 0, dense or sparse. A missing entry of a sparse matrix is an affinity of 0.
     n_neighbors : int, default=10
-        Neighbours of a row in the graph of nearest neighbours.
+        Number of neighbours of each row in the graph of nearest neighbours.
     embedding : {"affinity", "cut"}, default="affinity"
         How constraints act on the embedding. "affinity" [1]_ gives must-linked rows the largest affinity of the graph
         and cannot-linked rows none. "cut" [2]_ looks for cuts of the unchanged graph that satisfy a share of the pairs.
     n_components : int or "auto", default="auto"
         Number of eigenvectors. For "affinity" they are the embedding, and "auto" is `n_clusters`. For "cut" the
-        embedding is combined from them, and "auto" is 20, or twice `n_clusters` if that is more. With as many as there
-        are rows, "cut" is the problem of the paper.
+        embedding is a combination of them, and "auto" is 20, or twice `n_clusters` if that is more. With as many
+        eigenvectors as rows, "cut" solves the same problem as the paper.
     threshold : float, default=0.3
-        For "cut": the satisfaction of the pairs that a cut needs, as a share of the largest possible one.
+        For "cut": how well a cut must satisfy the pairs, as a share of the largest possible satisfaction.
     penalty : float, "auto" or None, default=None
         None: every constraint holds, or `fit` raises an error. A number: constraints are soft, and a violated pair
         costs ``penalty * confidence`` in squared units of the embedding. "auto" is the mean squared distance of the
-        embedded rows to their mean.
+        embedded rows from their mean.
     n_init : int or "auto", default="auto"
         Number of starts of k-means, as in `PCKMeans`.
     min_confidence : float, default=0
@@ -77,7 +78,7 @@ class ConstrainedSpectral(ConstrainedClusterer):
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row; known classes keep their numbers.
     embedding_ : ndarray of shape (n_samples, n_dimensions)
-        The rows that k-means clusters.
+        The embedded rows, which k-means clusters.
     inertia_ : float
         Sum of the squared distances of the embedded rows to the centres of their clusters.
     cluster_labels_, cluster_sizes_ : ndarray of shape (n_clusters,)
@@ -86,24 +87,27 @@ class ConstrainedSpectral(ConstrainedClusterer):
 
     Notes
     -----
-    Constraints: hard if `penalty` is None, else soft; entailed ones act as given ones do. With the affinities A, their
-    row sums D, and :math:`\bar A = D^{-1/2} A D^{-1/2}`,
+    Constraints: hard if `penalty` is None, else soft. Entailed pairs are treated like given ones. With the affinities
+    A, their row sums D, and :math:`\bar A = D^{-1/2} A D^{-1/2}`,
 
-    - "affinity" sets :math:`A_{ij}` to the largest affinity for must-linked rows and to 0 for cannot-linked rows. For a
-      soft pair of confidence c it goes the share c of that way. The embedding is the leading eigenvectors of
-      :math:`\bar A`, with rows scaled to length 1.
-    - "cut" solves :math:`(I - \bar A) v = \lambda (\bar Q - \beta I) v`. Q is the confidence of a must-link, minus that
-      of a cannot-link, and else 0; :math:`\bar Q = D^{-1/2} Q D^{-1/2}`; and :math:`\beta` is `threshold` times the
-      (k - 1)-th largest eigenvalue of :math:`\bar Q`. Of the solutions with :math:`\lambda > 0`, the k - 1 with the
-      smallest cuts :math:`v^T (I - \bar A) v / v^T v` are the embedding :math:`D^{-1/2} v`, each times one minus its
-      cut. v is a combination of the leading eigenvectors of :math:`\bar A`.
+    - "affinity" sets :math:`A_{ij}` to the largest affinity for must-linked rows and to 0 for cannot-linked rows. A
+      soft pair of confidence c moves it by the share c of that way. The embedding consists of the leading eigenvectors
+      of :math:`\bar A`, with rows scaled to length 1.
+    - "cut" solves :math:`(L + \epsilon I) v = \lambda (\bar Q - \beta I) v` with :math:`L = I - \bar A` and
+      :math:`\epsilon = 0.001`. Q is the confidence of a must-link, minus that of a cannot-link, and 0 elsewhere;
+      :math:`\bar Q = D^{-1/2} Q D^{-1/2}`; and :math:`\beta` is `threshold` times the (k - 1)-th largest eigenvalue of
+      :math:`\bar Q`. The k - 1 solutions with the smallest :math:`\lambda > 0` have the smallest cuts
+      :math:`v^T (L + \epsilon I) v` relative to their satisfaction in excess of :math:`\beta`. They are the embedding
+      :math:`D^{-1/2} v`, each times one minus its cut. v is a combination of the leading eigenvectors of
+      :math:`\bar A`.
 
-    Without constraints both are the spectral clustering of [3]_. Departs from [1]_: the graph is normalised as in [3]_,
-    and k-means knows the constraints. Departs from [2]_: the cuts are combinations of few eigenvectors, and the rows
-    are clustered by constrained k-means. Beyond 1,000 rows eigenvectors are found by Chebyshev-filtered subspace
-    iteration, followed by inverse iteration if eigenvalues are crowded. Time O(t (e + n m) m) for t products of e
-    entries with m vectors, beside the neighbour search and k-means; memory O(e + n m). Cliques of must-linked rows are
-    never expanded.
+    Without constraints, both are the spectral clustering of [3]_. Departs from [1]_: the graph is normalised as in
+    [3]_, and k-means also uses the constraints. Departs from [2]_, which takes the solutions with the smallest cuts:
+    here, cuts are small relative to their satisfaction, they are combinations of few eigenvectors, and the embedded
+    rows are clustered by constrained k-means. Beyond 1,000 rows, eigenvectors are found by Chebyshev-filtered subspace
+    iteration, followed by inverse iteration if many eigenvalues are close to each other. Time O(t (e + n m) m) for t
+    products of e entries with m vectors, in addition to the neighbour search and k-means; memory O(e + n m). Cliques of
+    must-linked rows are never expanded.
 
     References
     ----------
@@ -207,20 +211,20 @@ class ConstrainedSpectral(ConstrainedClusterer):
         graph = as_affinity(X)
         if X.shape[0] > 1 and not (graph.data if sparse.issparse(graph) else graph).any():
             raise DataError(
-                "The affinities have no edge: every entry off the diagonal is 0, so no rows are alike. Check how the "
+                "The affinities have no edge: every entry off the diagonal is 0, so no rows are similar. Check how the "
                 "matrix was made; a radius or a bandwidth may be too small."
             )
         return graph
 
 
 def _certain(constraints: Constraints) -> Constraints:
-    """The same constraints with confidence 1, as hard methods take them."""
+    """Set all confidences to 1, as hard methods do."""
     sure = {f"{kind}_confidence": np.ones(len(getattr(constraints, kind))) for kind in ("must_link", "cannot_link")}
     return constraints._replace(**sure)
 
 
 def affinity_embedding(graph: Affinity, constraints: Constraints, n_vectors: int) -> FloatArray:
-    """Leading eigenvectors of the graph with edited affinities, as rows of length 1."""
+    """Leading eigenvectors of the graph with changed affinities, with rows scaled to length 1."""
     normalised = NormalisedGraph.of(*edited(graph, constraints))
     return unit_rows(leading_eigenvectors(normalised, min(n_vectors, graph.shape[0]), accurate=True)[1])
 
@@ -228,7 +232,7 @@ def affinity_embedding(graph: Affinity, constraints: Constraints, n_vectors: int
 def cut_embedding(
     graph: Affinity, constraints: Constraints, n_clusters: int, n_components: int | str, threshold: float
 ) -> FloatArray:
-    """The cheapest cuts that satisfy the pairs, as columns; the plain embedding if there are no pairs."""
+    """The smallest cuts that satisfy the pairs, as columns; the usual spectral embedding if there are no pairs."""
     linked, ties = priced_ties(constraints, 1.0, entailed=True)
     if not len(linked):
         return affinity_embedding(graph, constraints, n_clusters)
@@ -247,22 +251,20 @@ def cut_embedding(
 def constrained_cuts(
     losses: FloatArray, satisfaction: FloatArray, trivial: FloatArray, n_cuts: int, threshold: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Cut values and unit vectors of the smallest feasible cuts, in the basis of eigenvectors with these `losses`.
+    """Values and unit vectors of the best feasible cuts, in a basis of eigenvectors with eigenvalues `losses`.
 
-    Solves diag(losses) v = lambda (satisfaction - beta I) v. If fewer than `n_cuts` solutions are feasible, basis
-    vectors follow in their order. `trivial` is the constant vector in this basis, which cuts nothing.
+    Solves diag(losses) v = lambda (satisfaction - beta I) v, and takes the smallest lambda > 0. If fewer than `n_cuts`
+    solutions are feasible, basis vectors follow in order. `trivial` is the constant vector in this basis, which cuts
+    nothing.
     """
     largest = np.linalg.eigvalsh(satisfaction)[::-1]
     attainable = float(largest[min(n_cuts, len(largest)) - 1])
     beta = threshold * attainable if attainable > 0 else attainable / max(threshold, 0.5)
     losses = np.maximum(losses, 0) + _RIDGE
-    size = len(losses)
+    identity = np.eye(len(losses))
     # The inverse problem, (satisfaction - beta I) v = (1 / lambda) diag(losses) v, has a definite right-hand side.
-    inverse, found = eigh(satisfaction - beta * np.eye(size), np.diag(losses))
-    found = found[:, inverse > 0]
-    found = np.column_stack([found / np.linalg.norm(found, axis=0), np.eye(size)])
-    cuts = np.einsum("ij,i,ij->j", found, losses, found)
-    n_feasible = int(np.count_nonzero(inverse > 0))
-    order = np.concatenate([np.argsort(cuts[:n_feasible], kind="stable"), np.arange(n_feasible, len(cuts))])
-    order = order[np.abs(trivial @ found[:, order]) < _TRIVIAL * np.linalg.norm(trivial)][:n_cuts]
-    return cuts[order], found[:, order]
+    inverse, solutions = eigh(satisfaction - beta * identity, np.diag(losses))
+    feasible = solutions[:, inverse > 0][:, ::-1]
+    found = np.column_stack([feasible / np.linalg.norm(feasible, axis=0), identity])
+    found = found[:, np.abs(trivial @ found) < _TRIVIAL * np.linalg.norm(trivial)][:, :n_cuts]
+    return np.einsum("ij,i,ij->j", found, losses, found), found

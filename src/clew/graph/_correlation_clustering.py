@@ -1,4 +1,4 @@
-"""Correlation clustering: as few disagreements with signed weights of pairs as possible, under hard constraints.
+"""Correlation clustering: minimise the disagreements with signed weights of pairs, under hard constraints.
 
 Bansal et al. 2004 (`bansal2004`); Law et al. 2004 (`law2004`), section 1, names it among the uses of pairwise
 constraints.
@@ -28,37 +28,37 @@ from clew.solvers.correlation import correlate
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# Share of units that leave their clusters before a further start from the best clustering so far.
+# A start from the best clustering so far first takes this share of the units out of their clusters.
 _KICK = 0.3
-# One of this many further starts begins with single units, the others from the best clustering so far.
+# One in this many further starts begins with single units. The others begin from the best clustering so far.
 _FRESH = 4
-# Entries that the starts of n_init="auto" go over: seconds of work. There are 5 to 100 starts.
+# n_init="auto" makes as many starts as visit this many entries, a few seconds of work, but at least 5 and at most 100.
 _SEARCH_WORK, _FEWEST_STARTS, _MOST_STARTS = 3_000_000, 5, 100
-# Parts that HiGHS solves or bounds, at most: a few seconds. Parts that may gain most come first.
+# HiGHS solves or bounds at most this many parts, in a few seconds. Parts with the largest gap come first.
 _MOST_PROGRAMS = 200
-# Largest part whose bound is the linear relaxation.
+# Parts of up to this many units are bounded by the linear relaxation.
 _LINEAR_SIZE = 30
 
 
 class CorrelationClustering(ConstrainedClusterer):
-    r"""Clusters that disagree least with signed weights of pairs, under hard constraints.
+    r"""Finds the clusters that disagree least with signed weights of pairs, under hard constraints.
 
-    A weight above 0 says that two rows belong together, a weight below 0 that they do not, and its size how sure that
-    is. A clustering pays the weight of each positive pair that it cuts and of each negative pair that it keeps
-    together. The number of clusters follows from the weights. Use it for scored pairs, as in entity resolution;
-    `cluster_edges` takes a table of them.
+    A positive weight says that two rows belong together, a negative one that they do not; its size says how sure that
+    is. A clustering pays the weight of each positive pair that it separates and of each negative pair that it keeps
+    together. The number of clusters follows from the weights. Use it for scored pairs, as in entity resolution. If they
+    are in a table, use `cluster_edges`.
 
     Parameters
     ----------
     missing_weight : float, default=0.0
-        Weight of pairs without an entry, or with an entry of 0. Below 0, a chain of pairs does not join many rows whose
-        other pairs have no weight.
+        Weight of pairs without an entry, or with an entry of 0. A negative value keeps a chain of pairs from joining
+        many rows whose other pairs have no weight.
     n_init : int or "auto", default="auto"
         Number of starts of the local search in each part that the lower bound does not prove optimal. "auto" is 100 for
         small graphs, and fewer, down to 5, for larger ones.
     exact_size : int, default=12
-        Parts of up to this many units are solved exactly by HiGHS, unless the lower bound proves that the local search
-        did so. 0 leaves the exact solver out.
+        Parts of up to this many units are solved exactly by HiGHS, unless the lower bound already proves the local
+        search optimal. With 0, the exact solver is not used.
     min_confidence : float, default=0
         Constraints with a lower confidence are left out. All others are hard.
     random_state : int, Generator, RandomState or None
@@ -83,14 +83,14 @@ class CorrelationClustering(ConstrainedClusterer):
 
     .. math:: J = \sum_{w_{ij} > 0,\, z_i \neq z_j} w_{ij} - \sum_{w_{ij} < 0,\, z_i = z_j} w_{ij}.
 
-    Must-linked rows are one unit. Units that no chain of positive weights connects are never together, so that each
-    part is a problem of its own. The local search moves a unit to another cluster or to a new one, and merges clusters,
-    until nothing lowers J; further starts begin with single units, or from the best clustering with some units taken
-    out. Each part keeps its best clustering. The lower bound packs bad triangles: two positive pairs and a negative or
-    cannot-linked third one. Parts of up to 30 units get the bound of the linear relaxation, if it is needed. HiGHS
-    solves or bounds 200 parts at most, those with the largest gap first.
+    Must-linked rows form one unit. Units that are not connected by positive weights are never together, so each
+    connected part is solved separately. The local search moves a unit to another cluster or to a new one, and merges
+    clusters, until nothing lowers J. Further starts begin with single units, or from the best clustering with some
+    units taken out. Each part keeps its best clustering. The lower bound comes from a packing of bad triangles, which
+    have two positive pairs and a third pair that is negative or cannot-linked. Parts of up to 30 units get the bound of
+    the linear relaxation if it is needed. HiGHS solves or bounds at most 200 parts, those with the largest gap first.
 
-    Time O(t (m + n)) for t passes over m weights; memory O(m + n), cannot-groups included. The diagonal of X is
+    Time O(t (m + n)) for t passes over m weights; memory O(m + n), including cannot-groups. The diagonal of X is
     ignored.
 
     References
@@ -196,7 +196,7 @@ def correlation_clustering(
         labels[units[changed]] = units[_named_by_first(found)][changed]
         costs[parts[better]] = found_costs[better]
     _prove(graph, exact_size, labels, costs, bounds)
-    costs = np.where(_is_open(graph, costs, bounds), costs, bounds)  # they differ by rounding
+    costs = np.where(_is_open(graph, costs, bounds), costs, bounds)  # elsewhere they differ only by rounding
     cost = float(costs.sum()) + graph.constant
     return SignedClusters(labels, max(cost, 0.0), max(min(float(bounds.sum()) + graph.constant, cost), 0.0))
 
@@ -227,7 +227,7 @@ def _kicked(labels: IntArray, rng: np.random.Generator) -> IntArray:
 
 
 def _prove(graph: SignedGraph, exact_size: int, labels: IntArray, costs: FloatArray, bounds: FloatArray) -> None:
-    """Solve small open parts exactly, and bound larger ones by the linear relaxation; changes the last three arrays."""
+    """Solve small open parts exactly, and bound larger ones by the linear relaxation; updates the last three arrays."""
     sizes = np.bincount(graph.part_of, minlength=len(costs))
     is_small = sizes <= (max(exact_size, _LINEAR_SIZE) if exact_size else 0)
     open_parts = np.flatnonzero(_is_open(graph, costs, bounds) & is_small)

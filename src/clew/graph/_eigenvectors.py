@@ -2,7 +2,7 @@
 
 Chebyshev-filtered subspace iteration (Zhou et al. 2006, `zhou2006`): unlike a Lanczos run that starts from one vector,
 a block finds all leading eigenvectors of a graph with several connected components, whose largest eigenvalue is
-repeated. Eigenvalues that crowd near 1 converge slowly. Such graphs have small separators, so that a sparse
+repeated. If many eigenvalues are close to 1, convergence is slow. Such graphs have small separators, so a sparse
 factorisation is cheap, and inverse iteration takes over.
 """
 
@@ -20,23 +20,23 @@ FloatArray = npt.NDArray[np.float64]
 
 # Up to this many rows, a dense solver computes all eigenvectors.
 _DENSE_ROWS = 1_000
-# Extra eigenvectors in the block, which speed up the convergence of the wanted ones.
+# Number of extra eigenvectors in the block, which speed up the convergence of the wanted ones.
 _SPARE = 10
-# Degrees of the successive filters, and the first guess of the smallest wanted eigenvalue.
+# Degrees of the successive filters, and the initial guess of the smallest wanted eigenvalue.
 _DEGREES, _FIRST_CUT = (16, 16), 0.5
-# Degrees of further filters, if eigenvectors are to be accurate.
+# Degrees of further filters, if accurate eigenvectors are wanted.
 _MORE_DEGREES = (32, 64)
-# Eigenvectors are accurate if their residuals are at most this share of one minus the eigenvalues behind them.
+# Eigenvectors are accurate if their residuals are at most this share of 1 - v, where v is the middle spare eigenvalue.
 _ACCURATE = 0.02
-# Inverse iterations, at most, and the distance of their shift from the largest eigenvalue 1.
+# Largest number of inverse iterations, and the distance of their shift from the largest eigenvalue, 1.
 _INVERSE_ITERATIONS, _SHIFT = 10, 1e-5
 
 
 def leading_eigenvectors(graph: Any, n_vectors: int, *, accurate: bool = False) -> tuple[FloatArray, FloatArray]:
-    """The largest eigenvalues, in descending order, and their eigenvectors; all of them for a small graph.
+    """Compute the largest eigenvalues, in descending order, and their eigenvectors; all of them for a small graph.
 
-    `graph` is a symmetric matrix with eigenvalues in [-1, 1], which has `shape`, `@`, `astype` and `toarray`. With
-    `accurate` it also has `factored`, and the space of the eigenvectors is found to two digits.
+    `graph` is a symmetric matrix with eigenvalues in [-1, 1] that supports `shape`, `@`, `astype` and `toarray`. With
+    `accurate`, it must also have `factored`, and the space of the eigenvectors is accurate to two digits.
     """
     n_rows = graph.shape[0]
     if n_rows <= max(_DENSE_ROWS, 2 * (n_vectors + _SPARE)):
@@ -44,12 +44,12 @@ def leading_eigenvectors(graph: Any, n_vectors: int, *, accurate: bool = False) 
     else:
         values, vectors = filtered_eigenvectors(graph, n_vectors + _SPARE, accurate=accurate)
     values, vectors = values[::-1][:n_vectors], vectors[:, ::-1][:, :n_vectors]
-    # Solvers leave the sign of an eigenvector open; make it repeatable.
+    # The sign of an eigenvector is arbitrary; make it reproducible.
     return np.minimum(values, 1.0), vectors * np.where(vectors.sum(axis=0) < 0, -1, 1)
 
 
 def filtered_eigenvectors(graph: Any, n_vectors: int, *, accurate: bool = False) -> tuple[FloatArray, FloatArray]:
-    """Leading eigenvalues, in ascending order, and eigenvectors, by filtered subspace iteration in float32."""
+    """Compute leading eigenvalues (ascending) and eigenvectors by filtered subspace iteration in float32."""
     single = graph.astype(np.float32)
     block = np.random.default_rng(0).standard_normal((graph.shape[0], n_vectors), dtype=np.float32)
     cut = _FIRST_CUT
@@ -64,7 +64,7 @@ def filtered_eigenvectors(graph: Any, n_vectors: int, *, accurate: bool = False)
 
 
 def _inverse_iterated(graph: Any, block: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Improve a block by solving with a shifted graph, until the residuals of the wanted eigenvectors are small."""
+    """Improve a block by inverse iteration with a shift, until the residuals of the wanted eigenvectors are small."""
     solve = graph.factored(1 + _SHIFT)
     for _ in range(_INVERSE_ITERATIONS):
         block = qr(solve(block), mode="economic", overwrite_a=True, check_finite=False)[0]
@@ -83,9 +83,9 @@ def _converged(values: FloatArray, vectors: npt.NDArray[Any], images: npt.NDArra
 
 
 def solver_with_factor(stored: Any, factor: Any, shift: float) -> Any:
-    """A function that solves (stored + factor factor^T - shift I) x = b.
+    """Return a function that solves (stored + factor factor^T - shift I) x = b.
 
-    A variable for each column of the factor keeps the system sparse.
+    An extra variable for each column of the factor keeps the system sparse.
     """
     n_rows, n_columns = factor.shape
     system = sparse.block_array(

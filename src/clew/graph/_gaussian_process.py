@@ -22,7 +22,8 @@ FloatArray = npt.NDArray[np.float64]
 NOISE = 0.1
 # Standard deviations of the log-normal priors on the kernel weights and on the noise.
 _WEIGHT_SPREAD, _NOISE_SPREAD = 0.7, 1.0
-# With fewer labelled rows the prior weights are kept. A sample of at most the second number fits the weights.
+# With fewer labelled rows than the first number, the prior weights are kept. The weights are fitted to a sample of at
+# most the second number.
 _LEAST_EVIDENCE, MOST_EVIDENCE = 4, 200
 _ITERATIONS = 15
 # At most this many labelled rows enter the regression, whose time is cubic in their number.
@@ -36,7 +37,8 @@ _JITTER = 1e-6
 class LabelledRows(NamedTuple):
     """Rows with a class, and the noise of each label.
 
-    Three rows, the last of them with a doubtful class: ``rows=[4, 7, 9]``, ``classes=[0, 0, 1]``, ``noise=[1, 1, 5]``.
+    Example of three rows, the last with a doubtful class: ``rows=[4, 7, 9]``, ``classes=[0, 0, 1]``,
+    ``noise=[1, 1, 5]``.
     """
 
     rows: IntArray
@@ -59,7 +61,7 @@ class LabelledRows(NamedTuple):
 
 
 def concatenated(first: LabelledRows, second: LabelledRows) -> LabelledRows:
-    """The labelled rows of both."""
+    """Concatenate two sets of labelled rows."""
     return LabelledRows(*(np.concatenate(both) for both in zip(first, second, strict=True)))
 
 
@@ -81,7 +83,7 @@ def prior_weights(kernels: KernelSum) -> KernelWeights:
 
 
 def fit_weights(kernels: KernelSum, labelled: LabelledRows) -> KernelWeights:
-    """The weights that maximise the marginal likelihood of the labels times a log-normal prior.
+    """Find the weights that maximise the marginal likelihood of the labels times a log-normal prior.
 
     The common scale of all weights is profiled out.
     """
@@ -96,7 +98,7 @@ def fit_weights(kernels: KernelSum, labelled: LabelledRows) -> KernelWeights:
 def fit_weights_to(
     kernels: KernelSum, labelled: LabelledRows, targets: FloatArray, prior: KernelWeights
 ) -> KernelWeights:
-    """The weights for targets of any kind: one line of `targets` for each labelled row. Few rows keep the prior."""
+    """Fit the weights to any targets, one row of `targets` per labelled row. With few rows, the prior is kept."""
     if len(labelled.rows) < _LEAST_EVIDENCE:
         return prior
     matrices = np.concatenate([kernels.each(labelled.rows), np.diag(labelled.noise)[None]])
@@ -118,7 +120,7 @@ def fit_weights_to(
 def _negative_log_evidence(
     offsets: FloatArray, matrices: FloatArray, targets: FloatArray, start: FloatArray, spread: FloatArray
 ) -> tuple[float, FloatArray]:
-    """Minus the log of marginal likelihood times prior, and its gradient; offsets are in units of `spread`."""
+    """Negative log of marginal likelihood times prior, and its gradient; offsets are in units of `spread`."""
     weights = np.exp(start + spread * offsets)
     n_rows, n_classes = targets.shape
     covariance = np.tensordot(weights, matrices, 1) + _JITTER * np.eye(n_rows)
@@ -138,7 +140,7 @@ def _negative_log_evidence(
 def class_probabilities(
     kernels: KernelSum, labelled: LabelledRows, weights: KernelWeights, n_classes: int
 ) -> FloatArray:
-    """Probabilities of all rows for classes 0 to `n_classes` - 1; classes without labelled rows get the lower bound."""
+    """Probability of classes 0 to `n_classes` - 1 for all rows; classes without labelled rows get the lower bound."""
     labelled = labelled.subsample(MOST_LABELLED)
     matrix = covariance(kernels.gram(weights.values, labelled.rows), labelled.noise, weights.noise)
     dual = cho_solve(cho_factor(matrix, lower=True), _targets(labelled, n_classes))
@@ -146,7 +148,7 @@ def class_probabilities(
 
 
 def leave_one_out(gram: FloatArray, labelled: LabelledRows, noise: float, n_classes: int) -> FloatArray:
-    """Probabilities of each labelled row from all the others, given their kernel matrix (`rasmussen2006`, Eq. 5.12)."""
+    """Leave-one-out class probabilities of labelled rows, given their kernel matrix (`rasmussen2006`, Eq. 5.12)."""
     targets = _targets(labelled, n_classes)
     inverse = np.linalg.inv(covariance(gram, labelled.noise, noise))
     return _probabilities(targets - (inverse @ targets) / np.diag(inverse)[:, None], labelled)
@@ -172,7 +174,7 @@ def _probabilities(deviations: FloatArray, labelled: LabelledRows) -> FloatArray
 
 
 def normalized(scores: FloatArray) -> FloatArray:
-    """Scores as probabilities, in place: not below the lower bound, with a sum of 1 in each row."""
+    """Turn scores into probabilities, in place: at least the lower bound, and summing to 1 in each row."""
     np.maximum(scores, _FLOOR / scores.shape[1], out=scores)
     scores /= scores.sum(axis=1, keepdims=True)
     return scores

@@ -26,9 +26,10 @@ from clew.solvers.coloring import WORK_LIMIT
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# Rounds in which components are assigned to clusters and become labelled rows. Few change after the second.
+# Largest number of rounds in which components are assigned to clusters and become labelled rows. Little changes after
+# the second round.
 _MOST_ROUNDS = 4
-# Mean-field updates for pairs with a confidence below 1.
+# Number of mean-field updates for pairs with a confidence below 1.
 _MEAN_FIELD_UPDATES = 40
 
 
@@ -47,7 +48,7 @@ class GraphPropagation(ConstrainedClusterer):
     n_clusters : int, default=8
         Upper bound on the number of clusters.
     n_neighbors : int, default=10
-        Neighbours of a row in the graph.
+        Number of neighbours of each row in the graph.
     penalty : float, default=3.0
         A violated pair with a confidence c below 1 costs ``penalty * c``, in units of log-probability.
     work_limit : int
@@ -67,14 +68,14 @@ class GraphPropagation(ConstrainedClusterer):
     kernel_weights_ : ndarray of shape (n_kernels,)
         Weights of the diffusion, Gaussian and linear kernels, and of each base partition.
     fit_rows_ : array or CSR matrix of shape (n_samples, n_features)
-        The training rows, among which `predict` looks up the nearest.
+        The training rows, in which `predict` finds the nearest row.
     violated_must_link_, violated_cannot_link_ : ndarray of shape (n_violated, 2)
         Only pairs with a confidence below 1 can be among them.
 
     Notes
     -----
     Constraints: labels, groups and pairs with confidence 1 are hard, entailed ones included. Pairs with a lower
-    confidence are priced. With labelled rows s of class :math:`z_s`, the weighted kernel :math:`K = \sum_w \lambda_w
+    confidence are soft. With labelled rows s of class :math:`z_s`, the weighted kernel :math:`K = \sum_w \lambda_w
     K_w` and noise :math:`\sigma^2`,
 
     .. math:: P(z_i = c) \propto \Big[ \tfrac1C + K_{i s} (K_{s s} + \sigma^2 I)^{-1} (Y_s - \tfrac1C) \Big]_+,
@@ -86,9 +87,9 @@ class GraphPropagation(ConstrainedClusterer):
     kernel is :math:`(I - 0.99 S)^{-1}` for the normalised graph S, from its 100 leading eigenvectors (50 beyond 5,000
     rows), with rows scaled to norm 1. The prior weight of a base partition grows with its agreement with the other
     partitions and with the known pairs. A cluster without labelled rows is represented by the medoid of a base cluster
-    that contains no labelled row. Time O(n m (d + 100)) for m ≤ 600 labelled rows, beside the neighbour search, the
-    eigenvectors and the base partitions; memory O(n (d + 100)). Beyond 20,000 rows the neighbour search is approximate.
-    Beyond 2,000 rows base partitions are fitted on a sample.
+    that contains no labelled row. Time O(n m (d + 100)) for m ≤ 600 labelled rows, in addition to the neighbour search,
+    the eigenvectors and the base partitions; memory O(n (d + 100)). Beyond 20,000 rows the neighbour search is
+    approximate. Beyond 2,000 rows base partitions are fitted on a sample.
 
     References
     ----------
@@ -160,7 +161,7 @@ class GraphPropagation(ConstrainedClusterer):
         return clusters[found.labels]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The label of the nearest row that was fitted.
+        """Return the label of the nearest fitted row.
 
         Parameters
         ----------
@@ -218,9 +219,10 @@ def graph_propagation(
 
 
 def _known_pairs(constraints: Constraints) -> tuple[IntArray, npt.NDArray[np.bool_], FloatArray]:
-    """A minimal set of pairs that entails all given ones: the pairs, whether they are together, and confidences.
+    """Minimal set of pairs that entails all given ones: the pairs, whether they are together, and confidences.
 
-    A certain component is a star around its first row. A certain cannot-link joins the first rows of two components.
+    A certain component gives the pairs of its first row with each other row. A certain cannot-link gives the pair of
+    the first rows of two components.
     """
     closed = constraints.at_least(1.0).closure()
     first = closed.first_row[closed.component_of]
@@ -237,10 +239,10 @@ def _known_pairs(constraints: Constraints) -> tuple[IntArray, npt.NDArray[np.boo
 
 
 def component_clusters(closed: Closure, clusters: IntArray) -> IntArray:
-    """The cluster of each component that seeds one, -1 for the others.
+    """Cluster of each component that seeds one, -1 for all others.
 
-    Components of known classes seed the clusters of these classes. While clusters are left, the largest component that
-    is cannot-linked to all seeding components seeds the next cluster.
+    Components of known classes seed the clusters of these classes. As long as clusters are left, the largest component
+    that is cannot-linked to all seeding components seeds the next one.
     """
     found = np.full(closed.n_components, -1)
     named = np.flatnonzero(closed.labels >= 0)
@@ -265,7 +267,7 @@ def _labelled_rows(closed: Closure, cluster_of: IntArray) -> LabelledRows:
 
 
 def unlabelled_medoids(kernels: KernelSum, given: LabelledRows, partition: int, n_clusters: int) -> LabelledRows:
-    """Medoids of base clusters without labelled rows, largest first, as labels of the classes without labelled rows."""
+    """Use the medoids of base clusters without labelled rows, largest first, as labels of classes that have none."""
     labels = kernels.partitions[partition]
     sizes = np.bincount(labels)
     sizes[labels[given.rows]] = 0
@@ -276,7 +278,7 @@ def unlabelled_medoids(kernels: KernelSum, given: LabelledRows, partition: int, 
 
 
 def _doubtful_pairs(constraints: Constraints, closed: Closure) -> tuple[IntArray, npt.NDArray[np.bool_], FloatArray]:
-    """Each pair below confidence 1 that certain knowledge leaves open: once, whether together, highest confidence."""
+    """Distinct pairs with a confidence below 1 that certain ones do not decide, whether together, and confidences."""
     found, sure = [], []
     for pairs, confidence in (
         (constraints.must_link, constraints.must_link_confidence),
@@ -291,7 +293,7 @@ def _doubtful_pairs(constraints: Constraints, closed: Closure) -> tuple[IntArray
 
 
 def soft_pair_potentials(constraints: Constraints, closed: Closure, penalty: float) -> tuple[IntArray, Any] | None:
-    """Rows of pairs below confidence 1, and a matrix of pair potentials: positive for must-links, else negative."""
+    """Rows in pairs of confidence below 1, and pair potentials: positive for must-links, negative for cannot-links."""
     ends, together, confidence = _doubtful_pairs(constraints, closed)
     if not len(ends):
         return None
@@ -310,7 +312,7 @@ def _decided(closed: Closure, one: IntArray, two: IntArray) -> npt.NDArray[np.bo
 
 
 def mean_field(probabilities: FloatArray, rows: IntArray, potentials: Any) -> FloatArray:
-    """Mean-field probabilities of a Markov random field with pair potentials, started from the unary probabilities.
+    """Mean-field probabilities of a Markov random field with pair potentials, starting from the unary probabilities.
 
     A random half of the rows is updated at a time, because simultaneous updates of a pair can oscillate.
     """

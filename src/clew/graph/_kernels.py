@@ -31,7 +31,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # The factor alpha of the diffusion kernel (I - alpha S)^-1. Near 1, labels spread through whole regions.
 _ALPHA = 0.99
-# Eigenvectors kept for the diffusion kernel. The Gaussian kernel covers finer detail.
+# Number of eigenvectors kept for the diffusion kernel. The Gaussian kernel covers finer detail.
 _N_EIGENVECTORS = 100
 # Beyond this many rows, where eigenvectors take most of the time, half of them are kept.
 _MANY_ROWS = 5_000
@@ -45,7 +45,7 @@ _LARGE_EIGENVALUE, _MOST_GUESSED = 0.95, 12
 _CLEAR_GAP, _GAP_RIDGE = 4.0, 0.01
 # Variance that the mixtures add to every column, in units of the mean variance.
 _RIDGE = 1e-3
-# Iterations of the mixtures. A rough fit is good enough for a base clustering.
+# Number of iterations of the mixtures. A rough fit is good enough for a base clustering.
 _MIXTURE_ITERATIONS = 20
 # Number of kernel entries that are computed at a time.
 _BLOCK = 1_000_000
@@ -112,7 +112,7 @@ class KernelSum:
     def product(self, weights: FloatArray, rows: IntArray, amounts: FloatArray) -> FloatArray:
         """Multiply the weighted kernel between all rows and some rows by `amounts`; shape (n_rows, n_amounts).
 
-        All kernels but the Gaussian have few features, so that their matrices are never formed.
+        All kernels except the Gaussian have few features, so their matrices are never formed.
         """
         found = self.diffusion @ (weights[0] * (self.diffusion[rows].T @ amounts))
         found += self.columns @ (weights[2] * (self.columns[rows].T @ amounts))
@@ -134,10 +134,10 @@ class KernelSum:
     def with_pair_evidence(self, pairs: IntArray, together: npt.NDArray[np.bool_], confidence: FloatArray) -> KernelSum:
         """Weigh the base partitions by how well they predict known pairs.
 
-        A partition predicts "together" and "apart". Each prediction is right with an unknown frequency under a beta
-        prior that favours high values, and the partition's weight is multiplied by the evidence, tempered because
-        pairs are not independent. A pair with confidence 1/2 counts nothing. Use it for randomly chosen pairs: pairs
-        that a strategy asked about are the hard ones, and say little about the rest.
+        A partition predicts "together" or "apart" for each pair. Each kind of prediction is right with an unknown
+        frequency, under a beta prior that favours high values. The partition's weight is multiplied by the evidence,
+        which is tempered because pairs are not independent. A pair with confidence 1/2 has no effect. Use it for
+        randomly chosen pairs: pairs that a strategy asked about are the hard ones, and say little about the rest.
         """
         weight = np.maximum(2 * confidence - 1, 0)
         evidence = np.zeros(len(self.partitions))
@@ -186,7 +186,7 @@ class NeighborGraph:
 
 
 def build_neighbor_graph(X: Any, n_neighbors: int, seed: int) -> NeighborGraph:
-    """Search the neighbours and compute the eigenvectors; this takes most of the time before a first question."""
+    """Find the neighbours and compute the eigenvectors, which takes most of the time before the first question."""
     columns = standard(X)
     graph = neighbour_graph(columns, n_neighbors)
     degree = np.asarray(graph.sum(axis=1)).ravel()
@@ -238,14 +238,14 @@ def standard(X: Any) -> FloatArray:
 
 
 def unit_rows(vectors: FloatArray) -> FloatArray:
-    """Rows scaled to norm 1; rows of zeros stay."""
+    """Scale rows to norm 1; rows of zeros stay zero."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(norms > 0, norms, 1)
 
 
 @quietly()
 def base_partitions(columns: FloatArray, spectral: FloatArray, n_clusters: int, seed: int) -> IntArray:
-    """Partitions by k-means, spectral clustering, Ward's method and two Gaussian mixtures, labels without gaps."""
+    """Partitions by k-means, spectral clustering, Ward's method and two Gaussian mixtures; labels have no gaps."""
     rng = np.random.default_rng(seed)
     n_rows = len(columns)
     n_sample = min(n_rows, max(_SAMPLE, 2 * n_clusters))

@@ -12,9 +12,9 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def neighbour_graph(X: FloatArray, n_neighbors: int) -> sparse.csr_array:
-    r"""A symmetric matrix of neighbour weights, near 1 for the closest pairs.
+    r"""Build a symmetric matrix of neighbour weights, near 1 for the closest pairs.
 
-    The weight of rows i and j, one of which is among the nearest of the other, is
+    If row i is a nearest neighbour of row j, or the reverse, their weight is
     :math:`\exp(-d_{ij}^2 / (s_i s_j))` with :math:`s_i` the distance of row i to its farthest neighbour.
     """
     n_rows = X.shape[0]
@@ -22,7 +22,7 @@ def neighbour_graph(X: FloatArray, n_neighbors: int) -> sparse.csr_array:
     if n_neighbors == 0:
         return sparse.csr_array((n_rows, n_rows))
     distances, others = nearest_neighbours(X, n_neighbors)
-    # If all neighbours of a row are equal to the row, the small number makes their weights 1.
+    # The tiny number makes the weights 1 if all neighbours of a row are equal to it.
     scale = distances[:, -1] + np.finfo(np.float64).tiny ** 0.25
     weights = np.exp(-(distances**2) / (scale[:, None] * scale[others]))
     rows = np.repeat(np.arange(n_rows), n_neighbors)

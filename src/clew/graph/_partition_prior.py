@@ -1,4 +1,4 @@
-"""Class probabilities that start from the base partitions and change only as far as the labelled rows say.
+"""Class probabilities that start from the base partitions and depart from them only as far as the labels require.
 
 Each base cluster is mapped to one class, one to one, so that a wrong mapping only renames clusters. The labels of a
 cluster's rows are Dirichlet-multinomial counts around its class. The mixture of all partitions is the prior mean of a
@@ -34,28 +34,28 @@ FloatArray = npt.NDArray[np.float64]
 
 # Pseudo-counts of a base cluster's own class, and of all classes together.
 _OWN_CLASS, _ANY_CLASS = 10.0, 1.0
-# Prior probability of the partition that is the result without answers, beside its share of the rest.
+# Prior probability of the partition that is the result without answers, in addition to its share of the rest.
 _RESULT_WITHOUT_ANSWERS = 0.5
 # Weight of labels as evidence about partitions. It is below 1 because labels of neighbours are not independent.
 _LABEL_EVIDENCE = 0.2
 # Log-odds that a base cluster has the class of the reference cluster that contains all of its rows.
 _ALIGNMENT = 3.0
-# Steps of a lazy random walk that smooth the prior mean along the borders of base clusters.
+# Number of steps of a lazy random walk that smooths the prior mean along the borders of base clusters.
 _STEPS = 2
 # Factor on the prior weights of the co-membership kernels, which the prior mean replaces, and the prior noise.
 _CO_MEMBERSHIP, _NOISE = 0.1, 0.5
 # Added to the squared norm in the regression that scales the Gaussian process, so that few labels count little.
 _SHRINKAGE = 2.0
-# Nats per labelled row by which the partitions must predict better than the labelled rows do. Questions are about rows
-# that are hard to predict from labelled rows. While classes are missing, labelled rows cannot predict them, and the
-# bound is the second value times one minus the agreement of the partitions.
+# The partitions must predict better than the labelled rows by at least this many nats per labelled row, because
+# questions are about rows that are hard to predict from labelled rows. While some classes have no labels, labelled rows
+# cannot predict them, and the bound is the second value times one minus the agreement of the partitions.
 _LEAD, _LEAD_WHILE_MISSING = 0.5, 0.5
 # Lower bound on a leave-one-out count.
 _TINY = 1e-9
 
 
 class PriorMean(NamedTuple):
-    """The mean before the Gaussian process: of all rows, and of each labelled row without its own label."""
+    """The prior mean of the Gaussian process: for all rows, and for each labelled row without its own label."""
 
     values: FloatArray
     leave_one_out: FloatArray
@@ -64,7 +64,7 @@ class PriorMean(NamedTuple):
 def propagate(
     kernels: KernelSum, labelled: LabelledRows, medoids: LabelledRows, weights: KernelWeights, n_classes: int
 ) -> FloatArray:
-    """Probabilities of all rows for each class, by the model that predicts labelled rows better from the others.
+    """Class probabilities of all rows, from whichever of two models predicts left-out labelled rows better.
 
     One model is the Gaussian process without a mean (`class_probabilities`). The other starts from the base partitions.
     """
@@ -92,7 +92,7 @@ def _partitions_lead(
 
 
 def _around_mean(kernels: KernelSum, labelled: LabelledRows, mean: PriorMean, n_classes: int) -> FloatArray:
-    """The prior mean plus a Gaussian process of the differences, scaled by how well it predicts them when left out."""
+    """The prior mean plus a Gaussian process on the differences, scaled by how well it predicts left-out ones."""
     differences = np.eye(n_classes)[labelled.classes] - mean.leave_one_out
     prior = kernels.prior * np.append(np.ones(3), np.full(len(kernels.partitions), _CO_MEMBERSHIP))
     kept, some = labelled.places(MOST_EVIDENCE), labelled.subsample(MOST_EVIDENCE)
@@ -134,7 +134,7 @@ def _label_counts(labels: IntArray, labelled: LabelledRows, n_classes: int) -> F
 
 
 def _class_evidence(counts: FloatArray) -> FloatArray:
-    """Log-evidence of each cluster's labels if the cluster belongs to a class: Dirichlet-multinomial probabilities."""
+    """Log-evidence of each cluster's labels if the cluster belongs to each class (Dirichlet-multinomial)."""
     base = _ANY_CLASS / counts.shape[1]
     total = _OWN_CLASS + _ANY_CLASS
     as_other = gammaln(base + counts) - gammaln(base)
@@ -144,7 +144,7 @@ def _class_evidence(counts: FloatArray) -> FloatArray:
 
 
 def _best(evidence: FloatArray, scores: FloatArray) -> tuple[IntArray, float]:
-    """The one-to-one mapping from clusters to classes with the highest scores, and its evidence; -1 if none is left."""
+    """Find the one-to-one mapping from clusters to classes with the highest scores (-1: no class), and its evidence."""
     clusters, classes = linear_sum_assignment(scores, maximize=True)
     class_of = np.full(len(scores), -1)
     class_of[clusters] = classes

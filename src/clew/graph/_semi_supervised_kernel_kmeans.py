@@ -7,80 +7,78 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from scipy.linalg import eigvalsh
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from clew._base import Capabilities, ConstrainedClusterer, warn_caller
 from clew._persistence import Learned
 from clew._validation import CALLABLE, RANDOM_STATE, Allowed, above, array_like, check_square, integer, number, words
-from clew.constraints import Closure, Constraints
+from clew.constraints import Constraints
 from clew.exceptions import DataError, IndefiniteKernelWarning, ParameterError
 from clew.graph._graph_propagation import component_clusters
-from clew.kernels.kernel_moves import move_single_rows
+from clew.kernels.kernel_moves import move_blocks
 from clew.partitional._family import places_of_classes
 from clew.partitional._seeding import cluster_labels
-from clew.partitional._ties import priced_ties
+from clew.partitional._ties import lone_pairs, priced_ties
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 Similarity = npt.NDArray[Any]
 
 _KERNELS = ("linear", "rbf", "polynomial", "cosine", "laplacian", "sigmoid")
-# Entries of the kernel that are computed, or changed, at a time.
+# Number of kernel entries that are computed, or changed, at a time.
 _BLOCK = 4_000_000
-# Up to this many rows a dense solver finds the smallest eigenvalue, beyond it Lanczos to this tolerance.
+# Up to this many rows, a dense solver finds the smallest eigenvalue. Beyond it, Lanczos finds it to this tolerance.
 _DENSE_ROWS, _LANCZOS_TOLERANCE, _LANCZOS_ITERATIONS = 1_000, 1e-3, 1_000
-# Entries of the kernel that all starts of n_init="auto" go over. There are 3 to 10 starts.
+# n_init="auto" makes as many starts as visit this many kernel entries, but at least 3 and at most 10.
 _START_ENTRIES, _FEWEST_STARTS, _MOST_STARTS = 40_000_000, 3, 10
-# The price "auto", in units of the rows' mean squared distance to their mean. Larger ones make clusters of a few
-# must-linked rows: the price of a pair is over the size of its cluster.
-_SHARE = 0.4
-# A kernel is called indefinite if an eigenvalue is below minus this share of the largest diagonal entry.
+# A kernel counts as indefinite if an eigenvalue is below minus this share of the largest diagonal entry.
 _SINGLE_PRECISION = 1e-5
-# Moves must gain more than this share of the trace of the kernel, which is above rounding.
+# A move must gain more than this share of the kernel's trace; smaller gains may be rounding errors.
 _LEAST_GAIN = 1e-12
 
 
 class SemiSupervisedKernelKMeans(ConstrainedClusterer):
-    r"""K-means in the space of a kernel, where must-linked rows are more alike and cannot-linked rows less.
+    r"""Kernel k-means, on a kernel raised for must-linked rows and lowered for cannot-linked rows.
 
-    The kernel decides the shape of clusters: "linear" is k-means, "rbf" separates regions that are not round. Use it
-    when you have a kernel, a matrix of likeness that may be indefinite, or few rows of any shape, and some pairs may be
-    wrong.
+    The kernel decides the shape of clusters: "linear" is k-means, and "rbf" also separates regions that are not round.
+    Use it when you have a kernel, a similarity matrix (which may be indefinite), or a few thousand rows whose clusters
+    may have any shape, and some pairs may be wrong.
 
     Parameters
     ----------
     n_clusters : int, default=8
     kernel : {"linear", "rbf", "polynomial", "cosine", "laplacian", "sigmoid", "precomputed"} or callable, default="rbf"
-        With "precomputed", X is the symmetric matrix of the kernel, dense or sparse. A function
-        gets two arrays of rows, and returns the matrix between them.
+        With "precomputed", X is the symmetric kernel matrix, dense or sparse. A callable takes two arrays of rows and
+        returns the kernel matrix between them.
     gamma : float or "scale", default="scale"
-        Factor of the kernels "rbf", "polynomial", "laplacian" and "sigmoid". "scale" is one over the number of columns
-        times the variance of X.
+        Coefficient of the kernels "rbf", "polynomial", "laplacian" and "sigmoid". "scale" is one over the number of
+        columns times the variance of X.
     degree : int, default=3
         Degree of the kernel "polynomial".
     coef0 : float, default=1.0
         Constant of the kernels "polynomial" and "sigmoid".
     penalty : float or "auto", default="auto"
-        What a pair of confidence 1 counts in a cluster of n / k rows, in squared units of the kernel's space. "auto" is
-        0.4 times the mean squared distance of the rows to their mean there, over the largest eigenvalue of the matrix
-        of the pairs, which is 1 if no row is in two pairs. Beyond that, few must-linked rows can become a cluster.
+        Price of a violated pair of confidence 1 in clusters of n / k rows, in squared units of the kernel's space.
+        "auto" is the mean squared distance of the rows from their mean there.
     init : {"neighbourhoods", "k-means++"} or array of shape (n_clusters,), default="neighbourhoods"
-        Initial centres. With "neighbourhoods", known classes and the largest components of must-linked rows that are
-        cannot-linked to each other give the first centres, and k-means++ the others. An array holds the positions of
-        rows.
+        Initial centres. With "neighbourhoods", the first centres come from known classes and from the largest
+        components of must-linked rows that are cannot-linked to each other, and the others from k-means++. A row drawn
+        by k-means++ brings the rows that are must-linked to it. An array holds row positions.
     n_init : int or "auto", default="auto"
         Number of starts; the result with the lowest objective is returned. "auto" means ten for up to 2,000 rows, and
-        fewer, down to three, for more. All starts but the first use k-means++.
+        fewer, down to three, for more. All starts but the first use k-means++. With constraints, the best clusters
+        without them are one more start, unless `init` is an array.
     max_iter : int, default=300
-        Largest number of rounds of one start.
+        Largest number of rounds per start.
     random_state : int, Generator, RandomState or None
 
     Attributes
@@ -88,11 +86,11 @@ class SemiSupervisedKernelKMeans(ConstrainedClusterer):
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row; known classes keep their numbers.
     shift_ : float
-        :math:`\sigma` below: what was added to the diagonal so that no eigenvalue is negative.
+        :math:`\sigma` below, the number added to the diagonal so that no eigenvalue is negative.
     penalty_ : float
-        The price used.
+        The penalty that was used.
     gamma_ : float
-        The factor used, by kernels that have one.
+        The coefficient that was used, for kernels that have one.
     inertia_ : float
         Sum of the squared distances to the cluster means in the kernel's space, without pairs and shift. It can be
         negative if the kernel is indefinite.
@@ -103,7 +101,7 @@ class SemiSupervisedKernelKMeans(ConstrainedClusterer):
     n_iter_ : int
     cluster_labels_, cluster_sizes_ : ndarray of shape (n_clusters,)
     cluster_norms_ : ndarray of shape (n_clusters,)
-        Squared length of each cluster mean, pairs included.
+        Squared length of each cluster mean, including the weights of pairs.
     cluster_of_ : ndarray of shape (n_samples,)
         Position in `cluster_labels_` of the cluster of each row, which `predict` uses.
     fit_rows_ : array or CSR matrix of shape (n_samples, n_features)
@@ -112,20 +110,24 @@ class SemiSupervisedKernelKMeans(ConstrainedClusterer):
 
     Notes
     -----
-    Constraints: all soft, entailed ones included. With :math:`S = K + W + \sigma I`, where W is plus (minus)
-    ``penalty * confidence * n / 2k`` for a must-link (cannot-link), and clusters :math:`\pi_c`, minimises
+    Constraints: all soft, entailed ones included. Let :math:`S = K + W + \sigma I`, where W is plus (minus)
+    w = ``penalty * confidence * n / 2k`` for a must-link (cannot-link), and minus the sum of a row's must-links on the
+    diagonal. Over clusters :math:`\pi_c`, the method minimises
 
-    .. math:: J = \sum_i S_{ii} - \sum_c \frac1{|\pi_c|} \sum_{i, j \in \pi_c} S_{ij},
+    .. math:: J = \sum_i K_{ii} + \sigma n - \sum_c \frac1{|\pi_c|} \sum_{i, j \in \pi_c} S_{ij},
 
-    which is the inertia in the kernel's space, less what satisfied must-links and plus what violated cannot-links
-    count, each over the size of its cluster, plus :math:`\sigma (n - k)`. The shift is minus the smallest eigenvalue
-    of K + W, if that is negative. It changes no optimum. An indefinite kernel is shifted with a warning.
+    which is the inertia in the kernel's space, plus the price :math:`w / |\pi_a| + w / |\pi_b|` of each must-link
+    between clusters a and b, plus :math:`2 w / |\pi_c|` for each cannot-link within cluster c, plus
+    :math:`\sigma (n - k)`. If the smallest eigenvalue of K + W is negative, the shift :math:`\sigma` is its absolute
+    value. The shift does not change the optimum. A warning says if the kernel itself is indefinite.
 
-    Rounds of kernel k-means on S lead to a first optimum. With constraints or a shift, single rows then move by their
-    exact gain until no such move lowers J, because a large shift holds rows where they are.
-    Time O(t n² k) for t rounds; memory O(n²): one matrix in the precision of X, with the pairs in it.
-    Departs from [1]_: prices have the scale of those of `PCKMeans`, single rows move last, and neighbourhoods that are
-    not cannot-linked give no centres.
+    Rows that certain must-links join are one block. Rounds of kernel k-means on S move whole blocks to their nearest
+    means. With constraints or a shift, first blocks and then single rows move one at a time by their exact gain, until
+    no such move lowers J, because a large shift keeps rows where they are.
+    Time O(t n² k) for t rounds; memory O(n²): one matrix in the precision of X, which includes the pairs.
+    Departs from [1]_: W has a diagonal, so that a satisfied must-link has no reward. In [1]_ the reward is largest in a
+    tiny cluster, so a few must-linked rows can become a cluster. Prices are scaled as in `PCKMeans`, blocks move as a
+    whole, and neighbourhoods that are not cannot-linked to each other give no centres.
 
     References
     ----------
@@ -219,7 +221,7 @@ class SemiSupervisedKernelKMeans(ConstrainedClusterer):
         return replace(super().capabilities, pairwise="kernel" if is_matrix else None)
 
     def _expected_attributes(self) -> dict[str, Learned]:
-        """The attributes that a fit with these parameters learns: without the rows, if X is the kernel."""
+        """The attributes that a fit with these parameters sets. The rows are left out if X is the kernel."""
         expected = super()._expected_attributes()
         if self.capabilities.pairwise is None:
             return expected
@@ -232,23 +234,15 @@ class SemiSupervisedKernelKMeans(ConstrainedClusterer):
         similarity = self._own_kernel(X)
         trace = float(np.trace(similarity, dtype=np.float64))
         spread = max(trace / n_rows - float(similarity.mean(dtype=np.float64)), 0.0)
-        self.penalty_ = (
-            _SHARE * spread / heaviest(constraints) if isinstance(self.penalty, str) else float(self.penalty)
-        )
-        needs_shift = not self._is_definite
-        if needs_shift:
-            self._warn_if_indefinite(similarity)
+        self.penalty_ = spread if isinstance(self.penalty, str) else float(self.penalty)
+        self.shift_ = 0.0 if self._is_definite else self._checked_shift(similarity)
         weight = self.penalty_ * n_rows / (2 * self.n_clusters)
-        linked = add_pairs(similarity, constraints, weight) if weight else 0
-        self.shift_ = shift_of(similarity) if needs_shift or linked else 0.0
-        starts = self._starts(similarity, closed, clusters, rng)
-        found = min(
-            (
-                kernel_kmeans(similarity, self.shift_, start, self.n_clusters, self.max_iter, single=bool(linked))
-                for start in starts
-            ),
-            key=lambda one: one.history[-1],
-        )
+        seeds = component_clusters(closed, clusters)[closed.component_of]
+        found = self._best(similarity, trace, Blocks.single(similarity), seeds, rng)
+        if weight and add_pairs(similarity, constraints, weight):
+            self.shift_ = shift_of(similarity)
+            blocks = Blocks.of(similarity, constraints)
+            found = self._best(similarity, trace, blocks, seeds, rng, before=found.labels)
         if not found.converged:
             warn_caller(
                 f"SemiSupervisedKernelKMeans stopped at max_iter={self.max_iter} before the clusters stopped changing. "
@@ -273,12 +267,12 @@ class SemiSupervisedKernelKMeans(ConstrainedClusterer):
         return clusters[self.cluster_of_]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The label of the nearest cluster mean in the kernel's space; pairs of new rows play no part.
+        """Return the label of the nearest cluster mean in the kernel's space; pairs of new rows are not used.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            With ``kernel="precomputed"``, the kernel between the new rows and all rows that were fitted.
+            With ``kernel="precomputed"``, the kernel between the new rows and all fitted rows.
         """
         rows = self._check_new_rows(X)
         n_fitted, k = len(self.cluster_of_), len(self.cluster_labels_)
@@ -299,7 +293,7 @@ class SemiSupervisedKernelKMeans(ConstrainedClusterer):
 
     @property
     def _is_definite(self) -> bool:
-        """Whether the kernel has no negative eigenvalue whatever the rows are."""
+        """Whether the kernel is positive semi-definite for all rows."""
         return self.kernel in ("linear", "rbf", "cosine", "laplacian") or (
             self.kernel == "polynomial" and self.coef0 >= 0
         )
@@ -311,7 +305,7 @@ class SemiSupervisedKernelKMeans(ConstrainedClusterer):
         return np.asarray(pairwise_kernels(first, second, metric=self.kernel, filter_params=True, **options))
 
     def _own_kernel(self, X: Any) -> Similarity:
-        """The matrix of the kernel, which may be written to."""
+        """Return a kernel matrix that may be overwritten."""
         if self.capabilities.pairwise is not None:
             return np.array(X.toarray() if sparse.issparse(X) else X, order="C")
         n_rows = X.shape[0]
@@ -330,31 +324,55 @@ class SemiSupervisedKernelKMeans(ConstrainedClusterer):
             check_square(similarity, "kernel")
         return similarity
 
-    def _warn_if_indefinite(self, similarity: Similarity) -> None:
+    def _checked_shift(self, similarity: Similarity) -> float:
+        """Compute the shift of the kernel itself; warn if it is larger than rounding errors."""
         shift = shift_of(similarity)
         if shift > _SINGLE_PRECISION * float(np.abs(similarity.diagonal()).max()):
             warn_caller(
                 f"The kernel is indefinite: its smallest eigenvalue is {-shift:.3g}. SemiSupervisedKernelKMeans adds "
-                "at least the opposite to the diagonal, which changes no optimum.",
+                f"at least {shift:.3g} to the diagonal, which does not change the optimum.",
                 IndefiniteKernelWarning,
             )
+        return shift
+
+    def _best(
+        self,
+        similarity: Similarity,
+        trace: float,
+        blocks: Blocks,
+        seeds: IntArray,
+        rng: np.random.Generator,
+        before: IntArray | None = None,
+    ) -> KernelClusters:
+        """Return the best result of all starts. The labels `before`, found without pairs, are one more start."""
+        starts = self._starts(similarity, blocks, seeds, rng)
+        if before is not None and isinstance(self.init, str):
+            starts = chain(starts, [nearest_means(similarity, self.shift_, blocks, before, self.n_clusters)])
+        return min(
+            (
+                kernel_kmeans(
+                    similarity, trace, self.shift_, blocks, start, self.n_clusters, self.max_iter,
+                    single=before is not None or self.shift_ > 0,
+                )
+                for start in starts
+            ),
+            key=lambda one: one.history[-1],
+        )  # fmt: skip
 
     def _starts(
-        self, similarity: Similarity, closed: Closure, clusters: IntArray, rng: np.random.Generator
+        self, similarity: Similarity, blocks: Blocks, seeds: IntArray, rng: np.random.Generator
     ) -> Iterator[IntArray]:
-        """The labels of each start, drawn when the one before has been solved."""
+        """Yield the initial labels of each start, one after another. `seeds[i]` is the cluster of row i, or -1."""
         n_rows, k = len(similarity), self.n_clusters
         if not isinstance(self.init, str):
-            yield nearest_seeds(similarity, _single_rows(self._given_rows(n_rows), n_rows), k)
+            yield nearest_seeds(similarity, blocks, _single_rows(self._given_rows(n_rows), n_rows), k)
             return
         n_starts = self.n_init
         if isinstance(n_starts, str):
             n_starts = int(np.clip(_START_ENTRIES // n_rows**2, _FEWEST_STARTS, _MOST_STARTS))
         for attempt in range(n_starts):
-            seeds = np.full(n_rows, -1)
-            if self.init == "neighbourhoods" and attempt == 0:
-                seeds = component_clusters(closed, clusters)[closed.component_of]
-            yield nearest_seeds(similarity, with_plus_plus(similarity, seeds, k, rng), k)
+            given = seeds if self.init == "neighbourhoods" and attempt == 0 else np.full(n_rows, -1)
+            yield nearest_seeds(similarity, blocks, with_plus_plus(similarity, blocks, given, k, rng), k)
 
     def _given_rows(self, n_rows: int) -> IntArray:
         rows = np.asarray(self.init)
@@ -382,33 +400,29 @@ def add_pairs(similarity: Similarity, constraints: Constraints, weight: float) -
         amounts = np.zeros((len(rows), block.stop - block.start))
         amounts[np.arange(block.start, block.stop), np.arange(block.stop - block.start)] = -weight
         similarity[np.ix_(rows, rows[block])] += ties.product(amounts).astype(similarity.dtype)
+    similarity[rows, rows] -= (weight * must_link_sums(constraints)[rows]).astype(similarity.dtype)
     return len(rows)
 
 
-def heaviest(constraints: Constraints) -> float:
-    """The largest eigenvalue of the matrix of pairs, of which a must-link of confidence 1 alone has 1; 1 at least."""
-    rows, ties = priced_ties(constraints, 1.0, entailed=True)
-    if len(rows) <= _DENSE_ROWS:
-        return max([1.0, *np.linalg.eigvalsh(-ties.product(np.eye(len(rows)))).tolist()])
-    pairs = LinearOperator(
-        (len(rows), len(rows)),
-        matvec=lambda vector: -ties.product(np.reshape(vector, (-1, 1))).ravel(),
-        dtype=np.float64,
-    )
-    start = np.random.default_rng(0).standard_normal(len(rows))
-    return max(1.0, float(eigsh(pairs, 1, which="LA", v0=start, tol=_LANCZOS_TOLERANCE)[0][0]))
+def must_link_sums(constraints: Constraints) -> FloatArray:
+    """Sum of the confidences of the must-links of each row, given and entailed."""
+    closed = constraints.at_least(1.0).closure()
+    pairs, prices = lone_pairs(constraints, closed)
+    doubtful = np.bincount(pairs.ravel(), np.repeat(np.maximum(-prices, 0), 2), minlength=len(closed.component_of))
+    return np.asarray(closed.sizes[closed.component_of] - 1 + doubtful)
 
 
 def pairs_within(constraints: Constraints, weight: float, labels: IntArray, n_clusters: int) -> FloatArray:
-    """Sum of the weights of pairs within each cluster, both directions counted."""
+    """Sum of the weights of pairs within each cluster; each pair counts in both directions."""
     rows, ties = priced_ties(constraints, 1.0, entailed=True)
     inside = np.zeros((len(rows), n_clusters))
     inside[np.arange(len(rows)), labels[rows]] = 1
-    return -weight * (inside * ties.product(inside)).sum(axis=0)
+    between = (inside * ties.product(inside)).sum(axis=0)
+    return -weight * (between + np.bincount(labels, must_link_sums(constraints), minlength=n_clusters))
 
 
 def shift_of(similarity: Similarity) -> float:
-    """Minus the smallest eigenvalue of a symmetric matrix, or 0 if that is negative only by rounding."""
+    """Minus the smallest eigenvalue of a symmetric matrix, or 0 if no eigenvalue is negative beyond rounding."""
     n_rows = len(similarity)
     rounding = n_rows * float(np.finfo(similarity.dtype).eps) * float(np.abs(similarity.diagonal()).max())
     if n_rows <= _DENSE_ROWS:
@@ -420,7 +434,7 @@ def shift_of(similarity: Similarity) -> float:
                 similarity, 1, which="SA", v0=start, tol=_LANCZOS_TOLERANCE, maxiter=_LANCZOS_ITERATIONS
             )
             vector = vectors[:, 0]
-            # An eigenvalue is within the residual of the value that was found.
+            # The true eigenvalue differs from the computed value by at most the residual.
             smallest = float(values[0]) - float(np.linalg.norm(similarity @ vector - values[0] * vector))
         except ArpackNoConvergence:
             smallest = -float(np.sqrt((similarity.astype(np.float64) ** 2).sum()))
@@ -433,8 +447,37 @@ def _single_rows(rows: IntArray, n_rows: int) -> IntArray:
     return seeds
 
 
-def with_plus_plus(similarity: Similarity, seeds: IntArray, n_clusters: int, rng: np.random.Generator) -> IntArray:
-    """Let a row, drawn by greedy k-means++, seed each cluster without seeds. `seeds[i]`: cluster of row i, or -1."""
+class Blocks(NamedTuple):
+    """Blocks of rows that certain must-links join; every other row is a block of its own.
+
+    Block b has the rows `members[block_ptr[b]:block_ptr[b + 1]]`, and `own[b]` is the sum of the similarities between
+    them. With the must-link 0-2 of three rows, `block_of` is 0 1 0, `block_ptr` 0 2 3 and `members` 0 2 1.
+    """
+
+    block_of: IntArray
+    block_ptr: IntArray
+    members: IntArray
+    own: FloatArray
+
+    @classmethod
+    def of(cls, similarity: Similarity, constraints: Constraints) -> Blocks:
+        """The components of certain must-links."""
+        closed = constraints.at_least(1.0).closure()
+        block_ptr, members = closed.rows
+        own = [float(similarity[np.ix_(rows, rows)].sum()) for rows in np.split(members, block_ptr[1:-1])]
+        return cls(closed.component_of.astype(np.int64), block_ptr, members, np.array(own))
+
+    @classmethod
+    def single(cls, similarity: Similarity) -> Blocks:
+        """Every row is a block."""
+        rows = np.arange(len(similarity) + 1)
+        return cls(rows[:-1], rows, rows[:-1], similarity.diagonal().astype(np.float64))
+
+
+def with_plus_plus(
+    similarity: Similarity, blocks: Blocks, seeds: IntArray, n_clusters: int, rng: np.random.Generator
+) -> IntArray:
+    """Draw a block by greedy k-means++ for each cluster without seeds. `seeds[i]` is the cluster of row i, or -1."""
     seeds = seeds.copy()
     diagonal = similarity.diagonal().astype(np.float64)
     taken = np.unique(seeds[seeds >= 0])
@@ -454,11 +497,15 @@ def with_plus_plus(similarity: Similarity, seeds: IntArray, n_clusters: int, rng
             if not len(free):
                 break
             tried = rng.choice(free, size=1)
-        far = np.maximum(diagonal + diagonal[tried, None] - 2 * similarity[tried], 0)
-        after = np.minimum(costs, far)
-        best = int(after.sum(axis=1).argmin())
+        after = []
+        for block in blocks.block_of[tried]:
+            rows = blocks.members[blocks.block_ptr[block] : blocks.block_ptr[block + 1]]
+            means = similarity[rows].mean(axis=0, dtype=np.float64)
+            far = diagonal - 2 * means + blocks.own[block] / len(rows) ** 2
+            after.append(np.minimum(costs, np.maximum(far, 0)))
+        best = int(np.argmin([one.sum() for one in after]))
         costs = after[best]
-        seeds[tried[best]] = cluster
+        seeds[blocks.block_of == blocks.block_of[tried[best]]] = cluster
     return seeds
 
 
@@ -473,9 +520,20 @@ def _seed_distances(similarity: Similarity, seeds: IntArray, n_clusters: int) ->
     return np.asarray(similarity.diagonal()[:, None] - 2 * sums + norms, dtype=np.float64)
 
 
-def nearest_seeds(similarity: Similarity, seeds: IntArray, n_clusters: int) -> IntArray:
-    """The cluster whose seeds are nearest to each row."""
-    return _seed_distances(similarity, seeds, n_clusters).argmin(axis=1).astype(np.int64)
+def nearest_seeds(similarity: Similarity, blocks: Blocks, seeds: IntArray, n_clusters: int) -> IntArray:
+    """The cluster whose seeds are nearest to the rows of each block."""
+    return _cheapest(blocks, _seed_distances(similarity, seeds, n_clusters).T)
+
+
+def nearest_means(similarity: Similarity, shift: float, blocks: Blocks, labels: IntArray, n_clusters: int) -> IntArray:
+    """The cluster whose mean is nearest to the rows of each block."""
+    return _nearest(blocks, *_sums(similarity, labels, n_clusters), shift, labels)
+
+
+def _cheapest(blocks: Blocks, costs: FloatArray) -> IntArray:
+    """Cluster of each row, if each block goes as a whole to its cheapest cluster; `costs` is clusters x rows."""
+    by_block = np.add.reduceat(costs[:, blocks.members], blocks.block_ptr[:-1], axis=1)
+    return by_block.argmin(axis=0)[blocks.block_of].astype(np.int64)
 
 
 class KernelClusters(NamedTuple):
@@ -490,32 +548,42 @@ class KernelClusters(NamedTuple):
 
 
 def kernel_kmeans(
-    similarity: Similarity, shift: float, labels: IntArray, n_clusters: int, max_iter: int, *, single: bool
+    similarity: Similarity,
+    trace: float,
+    shift: float,
+    blocks: Blocks,
+    labels: IntArray,
+    n_clusters: int,
+    max_iter: int,
+    *,
+    single: bool,
 ) -> KernelClusters:
-    """Move all rows to their nearest means, round by round; then single rows, if `single` or if there is a shift.
+    """Move all blocks to their nearest means, round by round; if `single`, then move them one at a time.
 
-    The rounds see ``similarity + shift * I``. The exact gain of a single row depends on the shift only if its new
-    cluster was empty.
+    The rounds use ``similarity + shift * I``. After them, blocks move one at a time by their exact gain, and then
+    single rows, which may leave their block. The exact gain depends on the shift only if the new cluster was empty.
     """
     n_rows = len(similarity)
     labels = labels.copy()
-    trace = float(np.trace(similarity, dtype=np.float64))
     history: list[float] = []
+    alone = Blocks.single(similarity)
+    tolerance = _LEAST_GAIN * (abs(trace) + shift * n_rows)
     n_iter, converged, is_single = 0, False, False
     while not converged and n_iter < max_iter:
         sums, sizes, within = _sums(similarity, labels, n_clusters)
         history.append(_objective(trace, shift, n_rows, sizes, within))
         n_iter += 1
         if is_single:
-            order = np.arange(n_rows)
-            tolerance = _LEAST_GAIN * (abs(trace) + shift * n_rows)
-            n_moves = move_single_rows(order, similarity, shift, tolerance, labels, sums, sizes, within)
+            n_moves = sum(
+                move_blocks(*moved, similarity, shift, tolerance, labels, sums, sizes, within)
+                for moved in (blocks[1:], alone[1:])
+            )
             converged = n_moves == 0
             continue
-        new = _nearest(sums, sizes, within, shift, labels)
-        _fill_empty(similarity, sums, sizes, within, new)
+        new = _nearest(blocks, sums, sizes, within, shift, labels)
+        _fill_empty(blocks, similarity, sums, sizes, within, new)
         converged = bool((new == labels).all())
-        if converged and (single or shift > 0):
+        if converged and single:
             converged, is_single = False, True
         labels = new
     sums, sizes, within = _sums(similarity, labels, n_clusters)
@@ -539,20 +607,22 @@ def _objective(trace: float, shift: float, n_rows: int, sizes: IntArray, within:
     return trace - float((within[filled] / sizes[filled]).sum()) + shift * (n_rows - int(filled.sum()))
 
 
-def _nearest(sums: FloatArray, sizes: IntArray, within: FloatArray, shift: float, labels: IntArray) -> IntArray:
-    """The nearest mean of each row, in the space of the shifted similarity."""
+def _nearest(
+    blocks: Blocks, sums: FloatArray, sizes: IntArray, within: FloatArray, shift: float, labels: IntArray
+) -> IntArray:
+    """The nearest mean of each block, in the space of the shifted similarity."""
     counts = np.maximum(sizes, 1)
     offsets = np.where(sizes > 0, (within / counts + shift) / counts, np.inf)
     distances = offsets[:, None] - 2 * sums / counts[:, None]
     rows = np.arange(len(labels))
     distances[labels, rows] -= 2 * shift / counts[labels]
-    return distances.argmin(axis=0).astype(np.int64)
+    return _cheapest(blocks, distances)
 
 
 def _fill_empty(
-    similarity: Similarity, sums: FloatArray, sizes: IntArray, within: FloatArray, labels: IntArray
+    blocks: Blocks, similarity: Similarity, sums: FloatArray, sizes: IntArray, within: FloatArray, labels: IntArray
 ) -> None:
-    """Give each empty cluster the row that is farthest from its mean, of a cluster with other rows; in place."""
+    """Move to each empty cluster the block farthest from its mean, out of clusters with other rows; in place."""
     counts = np.bincount(labels, minlength=len(sizes))
     empty = np.flatnonzero(counts == 0)
     if not len(empty):
@@ -560,9 +630,12 @@ def _fill_empty(
     divisors = np.maximum(sizes, 1)[labels]
     rows = np.arange(len(labels))
     far = similarity.diagonal() - 2 * sums[labels, rows] / divisors + within[labels] / divisors**2
-    for row in np.argsort(-far, kind="stable"):
-        if not len(empty) or far[row] <= 0:
+    far = np.add.reduceat(far[blocks.members], blocks.block_ptr[:-1])
+    for block in np.argsort(-far, kind="stable"):
+        if not len(empty) or far[block] <= 0:
             return
-        if counts[labels[row]] > 1:
-            counts[labels[row]] -= 1
-            labels[row], empty = empty[0], empty[1:]
+        members = blocks.members[blocks.block_ptr[block] : blocks.block_ptr[block + 1]]
+        home = labels[members[0]]
+        if counts[home] > len(members):
+            counts[home] -= len(members)
+            labels[members], empty = empty[0], empty[1:]

@@ -1,4 +1,4 @@
-"""A signed graph of units: rows that constraints join become one unit, and cannot-linked units stay apart."""
+"""A signed graph of units: must-linked rows become one unit, and cannot-linked units stay apart."""
 
 from __future__ import annotations
 
@@ -17,34 +17,35 @@ from clew.solvers.coloring import CliqueGraph
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# A move must lower the cost by more than this share of the largest weight; smaller differences are rounding.
+# A move must lower the cost by more than this share of the largest weight; smaller changes may be rounding errors.
 _ROUNDING = 1e-10
-# Triangles that the packing looks at, for each stored pair: a few times as long as a pass of moves.
+# The packing looks at no more than this many triangles per stored pair, which takes a few times as long as a pass.
 _TRIANGLES_PER_PAIR = 50
 
 
 class SignedGraph(NamedTuple):
-    """Net weights between units, above 0 if two units belong together.
+    """Net weights between units, positive if two units belong together.
 
-    The net weight of units u and v is ``weights[e] - gap * rows[u] * rows[v]`` if entry e stores the pair, and without
-    the first term if no entry does. Example: three rows, the first two of which are a unit, the weights 2 of rows 0 and
-    2 and 3 of rows 1 and 2, and gap 0 give ``ptr=[0, 1, 2]``, ``others=[1, 0]``, ``weights=[5, 5]``, ``rows=[2, 1]``.
+    The net weight of units u and v is ``weights[e] - gap * rows[u] * rows[v]`` if entry e stores the pair, and
+    ``-gap * rows[u] * rows[v]`` if no entry does. Example: rows 0 and 1 of three rows are one unit, the pair (0, 2) has
+    weight 2, the pair (1, 2) has weight 3, and gap is 0. This gives ``ptr=[0, 1, 2]``, ``others=[1, 0]``,
+    ``weights=[5, 5]``, ``rows=[2, 1]``.
 
     Attributes
     ----------
     ptr, others, weights : arrays
-        Unit u has the entries ``ptr[u]:ptr[u + 1]``: other units and weights. Both directions are stored.
+        Unit u has the entries ``ptr[u]:ptr[u + 1]`` of `others` and `weights`. Both directions are stored.
     rows : ndarray of shape (n_units,)
         Number of rows of each unit.
     gap : float
-        Cost of two rows in one cluster if no weight is stored for the pair.
+        Cost of having two rows in one cluster if no weight is stored for the pair.
     apart : CliqueGraph
         The cannot-links between units.
     part_of : ndarray of shape (n_units,)
-        Units that chains of net weights above 0 connect are a part. A best clustering has no cluster with units of two
-        parts.
+        Connected component of each unit in the graph of positive net weights. In an optimal clustering, no cluster has
+        units of two parts.
     constant : float
-        The cost that every clustering of the units has.
+        Cost that is the same for all clusterings of the units.
     """
 
     ptr: IntArray
@@ -83,7 +84,7 @@ class SignedGraph(NamedTuple):
 
 
 def signed_graph(X: Any, closed: Closure, gap: float) -> SignedGraph:
-    """Contract a symmetric matrix of weights to the components of must-linked rows; entries of 0 are no weights."""
+    """Contract a symmetric matrix of weights to the components of must-linked rows; entries of 0 count as missing."""
     upper = sparse.triu(sparse.csr_array(X), k=1).tocoo()
     values = upper.data.astype(np.float64)
     stored = values != 0
@@ -110,7 +111,7 @@ def signed_graph(X: Any, closed: Closure, gap: float) -> SignedGraph:
 
 
 def _are_apart(graph: CliqueGraph, low: IntArray, high: IntArray) -> npt.NDArray[np.bool_]:
-    """Whether a cannot-link separates two units, for each pair of them."""
+    """Whether a cannot-link separates the two units of each pair."""
     source = np.repeat(np.arange(graph.n_vertices), np.diff(graph.edge_ptr))
     edges = source * graph.n_vertices + graph.edges
     return np.isin(low * graph.n_vertices + high, edges) | graph.share_a_clique(low, high)
@@ -131,7 +132,7 @@ def _compressed(
     part_of: IntArray,
     constant: float,
 ) -> SignedGraph:
-    """A graph from each pair once."""
+    """Build a graph from distinct pairs."""
     n_units = len(rows)
     ends = np.concatenate([low, high]), np.concatenate([high, low])
     entries = sparse.csr_array((np.concatenate([weights, weights]), ends), shape=(n_units, n_units))
@@ -141,12 +142,12 @@ def _compressed(
 
 
 def summed(keys: IntArray, values: FloatArray, n_keys: int) -> FloatArray:
-    """The sum of the values of each key."""
+    """Sum the values of each key."""
     return np.bincount(keys, values, minlength=n_keys).astype(np.float64)
 
 
 def restricted(graph: SignedGraph, units: IntArray) -> SignedGraph:
-    """The graph among some units, renumbered in their order, without pairs of units of different parts."""
+    """Restrict the graph to some units, renumbered in order, without pairs of units in different parts."""
     place = np.full(graph.n_units, -1, dtype=np.int64)
     place[units] = np.arange(len(units))
     counts = np.diff(graph.ptr)[units]
@@ -168,7 +169,7 @@ def restricted(graph: SignedGraph, units: IntArray) -> SignedGraph:
 
 
 def merged(graph: SignedGraph, labels: IntArray) -> SignedGraph:
-    """The graph whose units are the clusters; labels are 0, 1, …"""
+    """Contract each cluster to one unit; labels are 0, 1, …"""
     n_units = int(labels.max(initial=-1)) + 1
     source, target = labels[graph.source], labels[graph.others]
     apart = source < target
@@ -255,11 +256,11 @@ def _moved(graph: SignedGraph, labels: IntArray, order: IntArray) -> tuple[IntAr
 
 
 def triangle_bounds(graph: SignedGraph) -> FloatArray:
-    """A lower bound on the cost of each part, by a packing of bad triangles."""
+    """Lower bound on the cost of each part, from a packing of bad triangles."""
     n_units, links = graph.n_units, graph.apart
     source, net = graph.source, graph.net
     bound = np.zeros(n_units)
-    # Entries are sorted by unit and other unit, so that sorting by other unit and unit gives the other direction.
+    # Entries are sorted by unit and other unit, so sorting them by other unit and unit gives the reverse entries.
     twin = np.empty(len(source), dtype=np.int64)
     twin[np.lexsort((source, graph.others))] = np.arange(len(source))
     pack_triangles(

@@ -1,4 +1,4 @@
-"""The k-means and the k-medoids criterion, with extra charges for some rows.
+"""Criteria of k-means, of k-medoids and of clusters that stay as they are, with extra charges for some rows.
 
 A *solution* is a set of centres. Its *free* rows go to their nearest centre. The *tied* rows, which are in constraints,
 are assigned by the caller, who adds charges to their costs.
@@ -205,3 +205,35 @@ class MedoidDistances:
     def between(self, first: CenterCosts, second: CenterCosts) -> FloatArray:
         """Distances from the medoids of one solution to those of another."""
         return self._among_candidates[np.ix_(first.centers, second.centers)]
+
+
+class FixedCosts:
+    """Clusters that stay as they are, such as those of a fitted mixture: each row has a cost in each.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (n_samples, n_clusters), float64
+    tied : ndarray
+        The rows that are assigned by the caller, ascending.
+    anchors : CSR matrix of shape (n_anchors, n_tied), optional
+        As in `SquaredDistances`.
+    """
+
+    def __init__(self, costs: FloatArray, tied: IntArray, anchors: sparse.csr_array | None = None) -> None:
+        self.n_clusters = costs.shape[1]
+        free = np.ones(len(costs), dtype=bool)
+        free[tied] = False
+        self._tied, self._free_cost = _with_anchors(costs[tied], anchors), float(costs[free].min(axis=1).sum())
+
+    def at(self, centers: IntArray) -> CenterCosts:
+        """The only solution; `centers` are the numbers of the clusters."""
+        nothing = np.zeros((self.n_clusters, 0))
+        return CenterCosts(centers, self._tied, self._free_cost, nothing, np.zeros(self.n_clusters))
+
+    def descend(self, solution: CenterCosts, tied_labels: Labels) -> CenterCosts:
+        """The same solution."""
+        return solution
+
+    def between(self, first: CenterCosts, second: CenterCosts) -> FloatArray:
+        """0 from a cluster to itself, 1 to all others."""
+        return 1.0 - np.eye(self.n_clusters)
