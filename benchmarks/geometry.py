@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,14 @@ from clew.evaluation import adjusted_rand_score
 from clew.metric._geometry_preserving_learner import MovedRows, preserve_geometry
 
 TITLE = "Rows that move until constraints hold"
-# Rows that are used (None: all), constraints in a set, sets. The thesis takes all 3,823 digits, with 400 constraints.
-SETS: dict[str, tuple[int | None, int, int]] = {
-    "iris_uci": (None, 15, 20),
-    "seeds": (None, 20, 20),
-    "optdigits_train": (200, 20, 10),
-}
+# Data set, rows that are used (None: all), sets, constraints in a set, steps between new scores. The first, second and
+# last are those of the thesis, with 20 sets each and new scores after each step. Few rows in many columns are harder.
+SETS: list[tuple[str, int | None, int, int, int]] = [
+    ("iris_uci", None, 20, 15, 1),
+    ("seeds", None, 20, 20, 1),
+    ("optdigits_train", 200, 20, 20, 1),
+    ("optdigits_train", None, 10, 400, 20),
+]
 N_INIT = 20
 
 
@@ -29,13 +32,13 @@ def run(*, quick: bool) -> Report:
     if data is None:
         return not_run("geometry", TITLE)
     rows = []
-    for name in ["iris_uci"] if quick else SETS:
-        n_rows, n_pairs, n_sets = SETS[name]
+    for name, n_rows, n_sets, n_pairs, rescore_every in SETS[:1] if quick else SETS:
         X, y = data.load(name)
         if n_rows is not None:
             chosen = np.random.default_rng(0).choice(len(X), n_rows, replace=False)
             X, y = X[chosen], y[chosen]
-        rows += compared(name, X.astype(np.float64), y, 5 if quick else n_pairs, 2 if quick else n_sets, quick)
+        sizes = (2, 5) if quick else (n_sets, n_pairs)
+        rows += compared(name, X.astype(np.float64), y, *sizes, rescore_every, quick)
     columns = {
         "what": "set", "order": "order", "half distance": "distance after m/2 steps", "distance": "distance at the end",
         "shorter half": "sets with less after m/2", "shorter": "sets with less at the end", "steps": "steps",
@@ -43,25 +46,26 @@ def run(*, quick: bool) -> Report:
         "ari": "ARI at the end",
     }  # fmt: skip
     notes = [
-        "Means over sets of m constraints, drawn among the pairs that k-means violates: 20 sets of 15 (Iris), 20 of 20",
-        "(Seeds), 10 of 20 (200 rows of the digits). The thesis has 20 sets each, of 400 for all 3,823 digits.",
-        "Distances are sums over all moves. Both orders start from the same clusters.",
+        "Means over sets of m constraints, drawn among the pairs that k-means violates. Distances are sums",
+        "over all moves. Both orders start from the same clusters. Random order treats each constraint by itself.",
+        "Scores and goals are computed anew after each step, for all digits after 20 steps.",
     ]
     return Report("geometry", TITLE, columns, rows, notes)
 
 
 def compared(
-    name: str, X: NDArray[np.float64], y: NDArray[np.int64], n_pairs: int, n_sets: int, quick: bool
+    name: str, X: NDArray[np.float64], y: NDArray[np.int64], n_sets: int, n_pairs: int, rescore_every: int, quick: bool
 ) -> list[dict[str, Any]]:
     """A row of the table for each order."""
     both: dict[str, list[dict[str, float]]] = {"impact": [], "random": []}
     for number in range(n_sets):
         for order, found in both.items():
-            part = f"{name}-{number}-{order}"
-            found.append(kept("geometry", part, quick, lambda n=number, o=order: followed(X, y, n_pairs, n, o)))
+            part = f"{name}-{len(X)}-{number}-{order}"
+            work = partial(followed, X, y, n_pairs, number, order, rescore_every)
+            found.append(kept("geometry", part, quick, work))
     rows = []
     for order, other in (("impact", "random"), ("random", "impact")):
-        row: dict[str, Any] = {"what": f"{name} (m={n_pairs})", "order": order}
+        row: dict[str, Any] = {"what": f"{name} (n={len(X)}, m={n_pairs})", "order": order}
         row |= {key: float(np.mean([each[key] for each in both[order]])) for key in both[order][0]}
         for key, heading in (("half distance", "shorter half"), ("distance", "shorter")):
             less = sum(a[key] < b[key] for a, b in zip(both[order], both[other], strict=True))
@@ -84,7 +88,9 @@ def violated_pairs(
     return Constraints(pairs[must], pairs[~must], n_samples=len(X)), labels
 
 
-def followed(X: NDArray[np.float64], y: NDArray[np.int64], n_pairs: int, seed: int, order: str) -> dict[str, Any]:
+def followed(
+    X: NDArray[np.float64], y: NDArray[np.int64], n_pairs: int, seed: int, order: str, rescore_every: int = 1
+) -> dict[str, Any]:
     """Figures of one run: after m/2 steps, and at the end."""
     known, first = violated_pairs(X, y, n_pairs, seed)
     course: list[tuple[float, float]] = [(0.0, adjusted_rand_score(y, first))]
@@ -93,8 +99,8 @@ def followed(X: NDArray[np.float64], y: NDArray[np.int64], n_pairs: int, seed: i
         course.append((float(now.distances.sum()), adjusted_rand_score(y, now.labels)))
 
     found = preserve_geometry(
-        X, known, len(np.unique(y)), 1000, np.random.default_rng(seed),
-        n_init=N_INIT, by_impact=order == "impact", watch=watch,
+        X, known, len(np.unique(y)), 5000, np.random.default_rng(seed),
+        n_init=N_INIT, by_impact=order == "impact", rescore_every=rescore_every, watch=watch,
     )  # fmt: skip
     half = course[min(n_pairs // 2, len(course) - 1)]
     return {

@@ -1,4 +1,4 @@
-"""Metric learners: they map rows to a space in which Euclidean distance agrees with the constraints."""
+"""Metric learners map rows to a space in which Euclidean distances agree with the constraints."""
 
 from clew.metric._boost_cluster import BoostCluster
 from clew.metric._geometry_preserving_learner import GeometryPreservingLearner

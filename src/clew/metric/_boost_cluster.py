@@ -1,4 +1,4 @@
-"""Improve any clusterer by constraints: project the rows anew after each clustering, so that broken pairs weigh more.
+"""Make any clusterer use constraints: after each clustering, project the rows again with more weight on broken pairs.
 
 Liu, Jin & Jain 2007 (`liu2007`); Truong & Battiti 2013 (`truong2013`), section 3.3, Eq. 38-42 and Algorithm 12.
 """
@@ -24,38 +24,38 @@ IntArray = npt.NDArray[np.int64]
 
 # Eigenvalues below this share of the largest one are rounding errors.
 _RANK_TOLERANCE = 1e-10
-# The same clusters as in the last round have a = b, but for rounding errors below this.
+# A round that repeats the clusters of the last one has a = b, up to rounding errors below this.
 _ROUNDING = 1e-9
-# Shares of pairs are kept this far from 0 and 1, where the weight of a round would be infinite.
+# Shares of pairs are clipped to stay this far from 0 and 1, where the weight of a round would be infinite.
 _LEAST_SHARE = 1e-6
 
 
 class BoostCluster(MetricLearner):
-    r"""Improves any clusterer by constraints, in rounds in which the pairs it broke weigh more.
+    r"""Boosts any clusterer with constraints: each round puts more weight on the pairs that the last round broke.
 
-    Each round projects the rows to a few directions in which must-linked rows are alike and cannot-linked rows differ,
-    and runs the clusterer there. Use it to give constraints to a clusterer that takes none.
+    Each round projects the rows onto a few directions in which must-linked rows are similar and cannot-linked rows
+    differ, and runs the clusterer there. Use it with a clusterer that does not take constraints itself.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters of the k-means that runs if `clusterer` is None.
+        Number of clusters for k-means, which runs if `clusterer` is None.
     clusterer : estimator with `fit_predict`, default=None
         Any clusterer or pipeline. It is cloned for each round, and gets a seed if its ``random_state`` is None.
     n_components : int, default=None
-        Number of directions at most. None: all directions with an eigenvalue above 0.
+        Largest number of directions. None: all directions with an eigenvalue above 0.
     max_iter : int, default=20
-        Rounds at most.
+        Largest number of rounds.
     min_confidence : float, default=0.0
-        Pairs below this confidence are left out.
+        Pairs with a lower confidence are left out.
     random_state : int, Generator or None
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Clusters of the last round, as the clusterer numbers them.
+        Clusters of the last round, with the clusterer's own numbering.
     components_ : ndarray of shape (n_directions, n_features)
-        The directions of the last round. `transform` multiplies rows by them.
+        The directions of the last round. `transform` projects rows onto them.
     objective_ : float
         ln L below, after the last round.
     objective_history_ : ndarray
@@ -67,22 +67,21 @@ class BoostCluster(MetricLearner):
 
     Notes
     -----
-    Constraints: labels and both kinds of pairs are soft. Classes and groups count as all their pairs. Confidences are
-    weights w. The method lowers
+    Constraints: labels and both kinds of pairs are soft. Classes and groups are replaced by all their pairs.
+    Confidences are weights w. Each round lowers
 
     .. math:: L = \frac{1}{W_{ML}} \sum_{ML} w_{ij} e^{-K_{ij}} \; \frac{1}{W_{CL}} \sum_{CL} w_{ij} e^{K_{ij}}
 
-    where W are the sums of the weights, and K, 0 at first, is the sum of :math:`\alpha` over the rounds in which two
-    rows were in one cluster. P and Q are the terms of the two sums, as symmetric matrices of sum 1. The directions are
-    the eigenvectors of :math:`X^T (P - Q) X` with the largest eigenvalues above 0, for centred X. If the clusterer puts
-    the share a of P and the share b of Q together, then
+    where W are the sums of the weights, and K, 0 at first, is the sum of :math:`\alpha` over the rounds that put the
+    two rows into one cluster. P and Q are the terms of the two sums, written as symmetric matrices that sum to 1. The
+    directions are the eigenvectors of :math:`X^T (P - Q) X` with the largest eigenvalues above 0, for centred X. Let a
+    be the share of P, and b the share of Q, whose rows the clusterer puts together. Then
     :math:`\alpha = \frac{1}{2} \ln \frac{a (1 - b)}{b (1 - a)}`, and the round multiplies L by
     :math:`(\sqrt{ab} + \sqrt{(1 - a)(1 - b)})^2 < 1`. The rounds end when :math:`a \le b`, when no eigenvalue is above
-    0, or when no pair is broken. If no round succeeds, the clusterer runs on X as it is, which is also the result
-    without constraints.
+    0, or when no pair is broken. Without constraints, or if the first round fails, the clusterer runs on X itself.
 
-    Shares are kept within 1e-6 of 0 and 1, so that no weight is infinite. Time O(t (m d + d^3)) for t rounds and m
-    pairs, and t runs of the clusterer; memory O(m d) beyond X.
+    The shares a and b are clipped to [1e-6, 1 - 1e-6], so that no weight is infinite. Time O(t (m d + d^3)) for t
+    rounds and m pairs, and t runs of the clusterer; memory O(m d) beyond X.
 
     References
     ----------
@@ -144,7 +143,7 @@ class BoostCluster(MetricLearner):
 
     @property
     def capabilities(self) -> Capabilities:
-        """As declared; only the k-means that runs without a `clusterer` needs `n_clusters`."""
+        """As declared, but `n_clusters` is only needed if `clusterer` is None."""
         return replace(super().capabilities, needs_n_clusters=self.clusterer is None)
 
     def _fit(self, X: Any, constraints: Constraints, rng: np.random.Generator) -> None:
@@ -210,7 +209,7 @@ class Boosted(NamedTuple):
 
 
 class _Terms:
-    """The terms of one of the two sums of L: must-links have the sign 1 and cannot-links -1."""
+    """The terms of one of the two sums in L. The sign is 1 for must-links and -1 for cannot-links."""
 
     def __init__(self, pairs: WeightedPairs, sign: float) -> None:
         self.pairs = pairs.pairs
@@ -251,7 +250,7 @@ class _Terms:
 
 
 def directions(rows: FloatArray, near: _Terms, far: _Terms, n_components: int | None) -> FloatArray:
-    """Eigenvectors of Xᵀ (P - Q) X with the largest eigenvalues above 0; the largest entry of each is above 0."""
+    """Eigenvectors of Xᵀ (P - Q) X with the largest eigenvalues above 0; the largest entry of each is positive."""
     if not len(near.pairs):
         return np.empty((rows.shape[1], 0))
     values, vectors = np.linalg.eigh(near.product(rows) - far.product(rows))

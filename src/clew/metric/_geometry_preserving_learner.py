@@ -1,11 +1,11 @@
-"""Move few rows by short ways until k-means satisfies the constraints, the cheapest constraints first.
+"""Move a few rows a short distance until k-means satisfies the constraints, starting with the cheapest constraints.
 
 Randel 2021 (`randel2021b`), section 6.5, Algorithms 7 and 8.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,44 +19,50 @@ from clew._validation import RANDOM_STATE, Allowed, integer, number, words
 from clew.constraints import Constraints
 from clew.constraints._arrays import distinct_pairs, group_columns
 from clew.constraints._closure import must_links
+from clew.kernels.disjoint_set import merge_pairs, number_components
 from clew.kernels.multipliers import charge_rows
 from clew.partitional import SeededKMeans
-from clew.solvers.coloring import compress
+from clew.solvers.coloring import CliqueGraph, color, compress
 from clew.solvers.criteria import SquaredDistances
 from clew.solvers.lagrangian import Statements, dual_ascent
+from clew.solvers.packing import Packing
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# A row moves beyond the border between two clusters by this share of its way to the border (thesis 6.5), and ...
+# A row moves beyond the border between two clusters by this share of its distance to the border (thesis 6.5), and ...
 _BEYOND_BORDER = 0.01
-# ... at least by this share of the distance between the centres, so that a row on the border moves, too.
+# ... by at least this share of the distance between the centres, so that a row on the border moves as well.
 _LEAST_BEYOND = 1e-4
-# A row is moved towards the same cluster this often at most, each time twice as far beyond the border. Borders change
-# as rows move, so a row may end on the wrong side again.
+# A row is moved towards the same cluster at most this often, each time twice as far beyond the border. Borders change
+# as rows move, so a row may end up on the wrong side again.
 _MOST_MOVES = 10
 # Rounds of the subgradient method after each move.
 _DUAL_ROUNDS = 300
+# Work limit of the search for clusters that satisfy all constraints.
+_COLOR_WORK = 2_000_000
 
 
 class GeometryPreservingLearner(EmbeddingLearner):
-    r"""Moves as few rows as short a way as it can until k-means satisfies the constraints.
+    r"""Moves a few rows a short distance, until k-means satisfies the constraints.
 
     All other rows stay where they are, so the data keep their geometry. Constraints that cost the clustering least are
-    satisfied first. Use it to see how far rows must move before clusters agree with the constraints, and as input to
-    any clusterer. It gives no rule for new rows.
+    satisfied first. Use it to see how far rows must move before clusters agree with the constraints, or to prepare
+    rows for any clusterer. It cannot transform new rows.
 
     Parameters
     ----------
     n_clusters : int, default=8
     order : {"impact", "random"}, default="impact"
-        Which violated constraint is next: the one with the least cost (see `clew.audit.impact`), or any.
+        Which violated constraint is treated next: the one with the least cost (see `clew.audit.impact`), or a random
+        one. Random order is for comparison: rows travel farther.
     rescore_every : int, default=1
-        Number of treated constraints after which the costs are computed anew. Larger numbers are faster.
+        The costs and the goals (see Notes) are recomputed each time this many constraints have been treated. Larger
+        numbers are faster.
     n_init : int, default=10
-        Starts of the first k-means.
+        Number of starts of the first k-means.
     max_iter : int, default=1000
-        Largest number of constraints that are treated.
+        Largest number of constraints to treat.
     min_confidence : float, default=0
         Pairs with a lower confidence are ignored.
     random_state : int, Generator, RandomState or None, default=None
@@ -66,38 +72,46 @@ class GeometryPreservingLearner(EmbeddingLearner):
     embedding_ : ndarray of shape (n_samples, n_features)
         The rows, some of them moved.
     distances_moved_ : ndarray of shape (n_samples,)
-        Length of the way that each row moved.
+        Total distance that each row was moved.
     labels_ : ndarray of shape (n_samples,)
-        Clusters of k-means on the moved rows.
+        Clusters found by k-means on the moved rows.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        Their means.
+        Means of these clusters.
     violated_must_link_, violated_cannot_link_ : ndarray of shape (n_pairs, 2)
-        Constraints that `labels_` violates. They contradict each other, or no allowed move satisfies them.
+        Constraints that `labels_` violates, because they contradict each other or because no allowed move satisfies
+        them.
     n_iter_ : int
         Number of constraints that were treated.
 
     Notes
     -----
-    Constraints: all soft. K-means clusters the rows without constraints, and the impact of each constraint is the sum
-    of its Lagrange multipliers [1]_ (Eq. 6.8 and 6.11). The violated constraint with the highest impact, divided by its
-    confidence, is treated. Its rows move parallel to the line between two centres, to a point just beyond the border
-    between the clusters. For a must-link, the two rows move to the cluster c that minimises the sum of
+    Constraints: all soft. K-means clusters the rows without constraints. The cost of a constraint is the sum of the
+    absolute values of its Lagrange multipliers [1]_ (Eq. 6.8 and 6.11), divided by its confidence. The violated
+    constraint with the lowest cost is treated next. Its rows move parallel to the line between two centres, to a point
+    just beyond the border between the clusters. For a must-link, the two rows move to the cluster c that minimises the
+    sum of
 
     .. math:: \Delta(i, b, c) = \frac{n_c}{n_c + 1} \lVert x_i - y_c \rVert^2
               - \frac{n_b}{n_b - 1} \lVert x_i - y_b \rVert^2
 
-    over the rows that are not in c already, where b is the cluster of the row, n are the numbers of rows, and y the
-    centres. For a cannot-link, one of the rows moves, likewise. A row never moves back to a cluster that it was moved
-    out of. Then k-means goes on from the last centres. The search ends when no violated constraint has an allowed move.
+    over the rows that are not yet in c, where b is the row's current cluster, n are the cluster sizes, and y are the
+    centres. For a cannot-link, one of the two rows moves to its cheapest other cluster. A row never moves back to a
+    cluster that it was moved out of. Then k-means continues from the last centres. The search ends when no violated
+    constraint has an allowed move.
 
-    Classes and must-groups count as chains of must-links, cannot-groups and the first rows of the classes as sets whose
-    rows all differ. Time O(t r n k d) for t constraints and r rounds of the multipliers (at most 300); memory O(n d).
-    Departs from [1]_: k-means continues from the last centres, so that clusters keep their identity, which the list of
-    forbidden moves needs. With ``order="impact"``, the multipliers of all constraints of a row in a cluster are added
-    to its cost there, so that of two rows the one moves that more constraints want to move. A row that is alone in its
-    cluster saves nothing by leaving; the formula divides by 0 there. Borders change as rows move. So a row may be moved
-    towards the same cluster again, each time twice as far beyond the border, ten times at most. The thesis's list of
-    forbidden moves alone does not always end the search.
+    Classes and must-groups are treated as chains of must-links. Cannot-groups, and the first rows of all classes, are
+    treated as sets of rows that must all be in different clusters. Time O(t r n k d) for t constraints and r rounds of
+    the multipliers (at most 300); memory O(n d).
+
+    Departs from [1]_ in four ways. K-means continues from the last centres, so that clusters keep their identity; the
+    list of forbidden moves depends on it. With ``order="impact"``, rows move towards their *goals*: the clusters that
+    satisfy all constraints together at the lowest sum of the costs above. The thesis looks at one pair at a time, so
+    that a row may move although other constraints want its partner to move. If no clusters satisfy all constraints,
+    there are no goals, and the cost of a row in a cluster includes the multipliers of all its constraints there.
+    ``order="random"`` is the thesis's baseline, without goals. A row that is alone in its cluster saves nothing by
+    leaving it; the formula would divide by 0. A row may be moved towards the same cluster up to ten times, each time
+    twice as far beyond the border, because borders change as rows move; the thesis's list of forbidden moves alone does
+    not always end the search.
 
     References
     ----------
@@ -178,9 +192,9 @@ class GeometryPreservingLearner(EmbeddingLearner):
 
 
 class MovedRows(NamedTuple):
-    """Rows after their moves, the way that each moved, and their clusters.
+    """Rows after their moves, the distance that each was moved, and their clusters.
 
-    `stopped` says that the limit of steps was reached before the moves ended.
+    `stopped` is True if the limit of steps was reached while allowed moves were left.
     """
 
     rows: FloatArray
@@ -208,33 +222,35 @@ def preserve_geometry(
     Parameters
     ----------
     by_impact : bool
-        Whether the violated constraint with the highest impact is next; else one is drawn.
+        Whether to treat the violated constraint with the highest impact next; otherwise a random one.
     rescore_every : int
-        Number of steps after which the multipliers are computed anew.
+        Number of steps after which the multipliers and the goals of the rows are computed anew.
     watch : callable, optional
         Called with the state after each step.
     """
     stated = _Stated.of(constraints)
     rows, distances = X.copy(), np.zeros(len(X))
     labels, centers = _kmeans(rows, n_clusters, n_init=n_init, random_state=rng)
-    impact = _Impact(np.empty(0), np.empty((0, 0)))
+    impact, goals = _Impact(np.empty(0), np.empty((0, 0))), None
+    joint = _JointClusters(stated.dual, n_clusters)
     forbidden = np.zeros((len(stated.tied), n_clusters), dtype=bool)
     n_moves = np.zeros(forbidden.shape, dtype=np.int64)
     n_iter = 0
     while True:
         where = labels[stated.tied]
         costs = _move_costs(rows[stated.tied], where, centers, np.bincount(labels, minlength=n_clusters))
-        if by_impact:
-            if n_iter % rescore_every == 0:
-                impact = stated.impact(rows, centers, n_clusters)
+        broken = stated.violated(where)
+        if by_impact and n_iter % rescore_every == 0 and len(broken.pairs):
+            impact = stated.impact(rows, centers, n_clusters)
+            goals = joint.cheapest(np.where(forbidden, np.inf, costs))
+        if by_impact and goals is None and len(broken.pairs):
             costs += impact.charges - np.take_along_axis(impact.charges, where[:, None].astype(np.int64), axis=1)
         costs[forbidden] = np.inf
-        broken = stated.violated(where)
         broken = broken.those(np.isfinite(_cheapest(broken, costs, where)))
         if not len(broken.pairs) or n_iter == max_iter:
             return MovedRows(rows, distances, labels, centers, n_iter, bool(len(broken.pairs)))
         chosen = np.argmax(impact.scores[broken.statements]) if by_impact else rng.integers(len(broken.pairs))
-        for place, target in _moves(broken.pairs[chosen], costs, where):
+        for place, target in _moves(broken.pairs[chosen], costs, where, goals):
             row, origin = stated.tied[place], where[place]
             step = _over_the_border(rows[row], centers[origin], centers[target], 2.0 ** n_moves[place, target])
             rows[row] += step
@@ -251,14 +267,14 @@ def preserve_geometry(
 def _kmeans(
     rows: FloatArray, n_clusters: int, init: Any = "k-means++", n_init: int = 1, random_state: Any = 0
 ) -> tuple[npt.NDArray[np.int32], FloatArray]:
-    """Clusters without constraints; a cluster keeps its number if the first centres are given."""
+    """Cluster the rows without constraints. If `init` gives the centres, clusters keep their numbers."""
     with quietly():
         model = SeededKMeans(n_clusters, init=init, n_init=n_init, tol=0, random_state=random_state).fit(rows)
     return model.labels_, np.asarray(model.cluster_centers_)
 
 
 class _Broken(NamedTuple):
-    """Violated pairs of positions among the tied rows, and the statement that each comes from."""
+    """Violated pairs, as positions in `_Stated.tied`, and the statement that each pair comes from."""
 
     pairs: IntArray
     statements: IntArray
@@ -268,16 +284,17 @@ class _Broken(NamedTuple):
 
 
 class _Impact(NamedTuple):
-    """Score of each statement, divided by its confidence, and what all statements charge a tied row per cluster."""
+    """Score of each statement, divided by its confidence, and what all statements charge each row per cluster."""
 
     scores: FloatArray
     charges: FloatArray
 
 
 class _Stated(NamedTuple):
-    """The constraints as pairs that belong together and sets whose rows all differ, by position among the tied rows.
+    """The constraints as pairs of rows that belong together, and sets of rows that are all in different clusters.
 
-    Statements are numbered: the pairs of `dual.together` first, then the sets of `dual.set_ptr`.
+    `tied` lists the rows that constraints name; pairs and sets hold positions in it. Statements are numbered: first the
+    pairs of `dual.together`, then the sets of `dual.set_ptr`.
     """
 
     tied: IntArray
@@ -312,7 +329,7 @@ class _Stated(NamedTuple):
         return cls(tied, dual, np.concatenate([sure, sure_apart, np.ones(n_sets - len(apart))]))
 
     def violated(self, where: npt.NDArray[np.int32]) -> _Broken:
-        """What clusters `where` of the tied rows violate; of a set, one pair for each row too many in a cluster."""
+        """Find the pairs that the clusters `where` violate. A set gives one pair for each surplus row in a cluster."""
         together, members = self.dual.together, self.dual.members
         split = np.flatnonzero(where[together[:, 0]] != where[together[:, 1]])
         set_of = np.repeat(np.arange(len(self.dual.set_ptr) - 1), np.diff(self.dual.set_ptr))
@@ -323,7 +340,7 @@ class _Stated(NamedTuple):
         return _Broken(pairs, np.concatenate([split, len(together) + set_of[alike]]))
 
     def impact(self, rows: FloatArray, centers: FloatArray, n_clusters: int) -> _Impact:
-        """The optimal multipliers (steps 4 and 5) as scores and charges."""
+        """Solve for the optimal multipliers (steps 4 and 5) and turn them into scores and charges."""
         middle = rows.mean(axis=0)
         criterion = SquaredDistances(rows - middle, self.tied, n_clusters)
         dual = dual_ascent(criterion, centers - middle, self.dual, max_iter=_DUAL_ROUNDS)
@@ -333,17 +350,50 @@ class _Stated(NamedTuple):
         return _Impact(-scores / self.confidence, charges)
 
 
+class _JointClusters:
+    """The cheapest clusters of the tied rows that satisfy all statements together.
+
+    Must-linked rows go to a cluster together. A set that a must-link contradicts counts without the joined row.
+    """
+
+    def __init__(self, statements: Statements, n_clusters: int) -> None:
+        parent, self._component_of = np.arange(statements.n_tied), np.empty(statements.n_tied, dtype=np.int64)
+        merge_pairs(parent, statements.together)
+        self._n_components, self._n_clusters = number_components(parent, self._component_of), n_clusters
+        set_of = np.repeat(np.arange(len(statements.set_ptr) - 1), np.diff(statements.set_ptr))
+        apart = np.unique(np.column_stack([set_of, self._component_of[statements.members]]), axis=0)
+        graph = CliqueGraph.build(self._n_components, np.empty((0, 2), dtype=np.int64), apart[:, 0], apart[:, 1])
+        everywhere = np.full(self._n_components, -1, dtype=np.int32)
+        no_limit = np.full(n_clusters, float(self._n_components))
+        self._packing = Packing(np.ones(self._n_components), 0 * no_limit, no_limit, graph, everywhere)
+
+    def cheapest(self, costs: FloatArray) -> npt.NDArray[np.int32] | None:
+        """A cluster for each tied row; infinite costs are avoided where possible. None if there are no such clusters.
+
+        A colouring that prefers cheap clusters is the start. Exchanges and a mixed-integer program improve it.
+        """
+        finite = np.isfinite(costs)
+        costs = np.where(finite, costs, 1.0 + np.abs(costs[finite]).sum())
+        sums = np.zeros((self._n_components, self._n_clusters))
+        np.add.at(sums, self._component_of, costs)
+        wishes = np.argsort(sums, axis=1, kind="stable").astype(np.int32)
+        colors = color(self._packing.graph, self._n_clusters, preference=wishes, work_limit=_COLOR_WORK).colors
+        if colors is None:
+            return None
+        return self._packing.prove(sums, self._packing.improve(sums, colors)).labels[self._component_of]
+
+
 def _distinct(pairs: IntArray, confidence: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Pairs, each once, and their highest confidence; pairs beyond those with a confidence are certain."""
+    """Distinct pairs and the highest confidence of each; pairs after the first ``len(confidence)`` are certain."""
     sure = np.concatenate([confidence, np.ones(len(pairs) - len(confidence))])
     once = distinct_pairs(pairs, sure)
     return once.pairs, sure[once.best]
 
 
 def _move_costs(rows: FloatArray, where: npt.NDArray[np.int32], centers: FloatArray, sizes: IntArray) -> FloatArray:
-    """What the criterion gains or loses if a row changes to each cluster: 0 for its own, infinite if it cannot move.
+    """Change of the k-means criterion if a row joins each cluster: 0 for its own, infinite if it cannot move there.
 
-    A row that is alone in its cluster is its centre, so its leaving saves nothing.
+    A row that is alone in its cluster coincides with the centre, so it saves nothing by leaving.
     """
     squares = cdist(rows, centers, "sqeuclidean")
     own, n = np.arange(len(rows)), sizes[where]
@@ -364,25 +414,31 @@ def _cheapest(broken: _Broken, costs: FloatArray, where: npt.NDArray[np.int32]) 
     return np.where(together[:, None], both, one).min(axis=1, initial=np.inf)
 
 
-def _moves(pair: IntArray, costs: FloatArray, where: npt.NDArray[np.int32]) -> Iterator[tuple[int, int]]:
-    """The moves of Algorithm 8: positions of rows, and the cluster towards which each moves."""
-    i, j = pair
-    if where[i] != where[j]:
-        target = int(np.argmin(costs[i] + costs[j]))
-        for place in (i, j):
-            if where[place] != target:
-                yield place, target
-        return
-    others = costs[[i, j]]
-    others[:, where[i]] = np.inf
-    place, target = divmod(int(np.argmin(others)), others.shape[1])
-    yield (i, j)[place], target
+def _moves(
+    pair: IntArray, costs: FloatArray, where: npt.NDArray[np.int32], goals: npt.NDArray[np.int32] | None
+) -> list[tuple[int, int]]:
+    """The moves of Algorithm 8: positions of rows, and the cluster towards which each moves.
+
+    Only moves towards `goals` count if there are goals and these moves are allowed.
+    """
+    together, options = bool(where[pair[0]] != where[pair[1]]), costs[pair]
+    if not together:
+        options[:, where[pair[0]]] = np.inf
+    if goals is not None:
+        towards = np.where(goals[pair][:, None] == np.arange(costs.shape[1]), options, np.inf)
+        if np.isfinite(towards.sum(axis=0) if together else towards).any():
+            options = towards
+    if together:
+        target = int(np.argmin(options.sum(axis=0)))
+        return [(place, target) for place in pair if where[place] != target]
+    place, target = divmod(int(np.argmin(options)), costs.shape[1])
+    return [(pair[place], target)]
 
 
 def _over_the_border(row: FloatArray, origin: FloatArray, target: FloatArray, factor: float) -> FloatArray:
-    """The way of a row, parallel to the line between two centres, to just beyond the border between them (Fig. 6.6).
+    """The step that takes a row just beyond the border between two clusters, parallel to the line of their centres.
 
-    `factor` says how many times as far as usual beyond the border it goes.
+    See Fig. 6.6 of the thesis. The row ends `factor` times as far beyond the border as usual.
     """
     line = target - origin
     share = float(((origin + target) / 2 - row) @ line / (line @ line))

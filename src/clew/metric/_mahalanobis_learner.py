@@ -1,4 +1,4 @@
-"""Learn the Mahalanobis distance under which must-linked rows are near and cannot-linked rows are far.
+"""Learn a Mahalanobis distance under which must-linked rows are near and cannot-linked rows are far.
 
 Xing et al. 2003 (`xing2003`); Truong & Battiti 2013 (`truong2013`), section 3.3, Eq. 29-37 and Algorithm 10.
 """
@@ -20,48 +20,47 @@ from clew.metric._pairs import learning_pairs
 
 FloatArray = npt.NDArray[np.float64]
 
-# Directions in which must-linked rows differ by less than this share of the largest difference count as equal.
+# Must-linked rows count as equal in a direction if they differ there by less than this share of the largest difference.
 _RANK_TOLERANCE = 1e-10
 # A step must gain at least this share of the gain that the gradient promises (Armijo's rule).
 _ARMIJO = 1e-4
 # Steps shorter than this end the search: rounding hides any further gain.
 _SHORTEST_STEP = 1e-14
-# Entries of the diagonal below this may be set to 0 by a gradient step (the sum of all is about 1/2).
+# A gradient step may set entries of the diagonal below this to 0 (the sum of all entries is about 1/2).
 _NEAR_ZERO = 1e-3
-# Share of the trace that is added to second derivatives, which are singular with few cannot-links.
+# This share of the trace is added to the Hessian's diagonal: with few cannot-links the Hessian is singular.
 _DAMPING = 1e-9
-# The proof that `tol` is reached costs as much as a step, so it is tried after this many steps.
+# The check that `tol` is reached costs as much as a step, so it is made once in this many steps.
 _STEPS_PER_CHECK = 5
 
 
 class MahalanobisLearner(MetricLearner):
     r"""Learns a Mahalanobis distance under which must-linked rows are near and cannot-linked rows are far.
 
-    The distance is a weight per column (``metric="diagonal"``) or a matrix that also turns and mixes columns
-    (``metric="full"``). It stands in front of any clusterer, in a pipeline or by `transform`. Use it when columns have
-    different units or importance and the clusterer has no metric of its own.
+    The metric is one weight per column (``metric="diagonal"``) or a matrix that also mixes columns
+    (``metric="full"``). Put it before any clusterer, in a pipeline or by calling `transform`. Use it when columns
+    differ in unit or importance and the clusterer does not learn a metric itself.
 
     Parameters
     ----------
     metric : {"full", "diagonal"}, default="full"
-        ``"full"`` needs more pairs: it learns d (d + 1) / 2 numbers for d columns, ``"diagonal"`` learns d.
+        ``"full"`` needs more pairs: it learns d (d + 1) / 2 numbers for d columns, and ``"diagonal"`` learns d.
     regularization : float, default=0.3
-        How much the spread of all rows counts beside that of must-linked rows. The fewer pairs there are, the more
-        of it is needed. With 0, must-linked rows must differ in every direction in which cannot-linked rows differ,
-        which takes at least as many must-links as columns.
+        Weight of the variance of all rows, relative to the differences of must-linked rows. The fewer pairs there are,
+        the larger it should be. With 0, must-linked rows must differ in every direction in which cannot-linked rows
+        differ, which takes at least as many must-links as columns.
     max_iter : int, default=1000
     tol : float, default=1e-4
         The search stops when no metric can have an objective that is lower by more than this.
     min_confidence : float, default=0.0
-        Pairs below this confidence are left out.
+        Pairs with a lower confidence are left out.
 
     Attributes
     ----------
     metric_matrix_ : ndarray of shape (n_features, n_features)
-        A below. It is scaled so that the variances of the columns of the transformed rows have the same sum as those
-        of X.
+        The matrix A below, scaled so that the total variance of the transformed rows equals that of X.
     components_ : ndarray of shape (n_features, n_features)
-        The symmetric root of A. `transform` multiplies rows by it.
+        The symmetric square root of A. `transform` multiplies rows by it.
     objective_ : float
         J below, at the returned A.
     objective_history_ : ndarray
@@ -71,29 +70,28 @@ class MahalanobisLearner(MetricLearner):
 
     Notes
     -----
-    Constraints: labels and both kinds of pairs are soft. Confidences are weights w. Classes and groups count as all
-    their pairs, and beyond 100,000 pairs as a sample of that size. A triplet (a, b, c) adds the pair (a, b) to the
-    must-links and (a, c) to the cannot-links. The learner minimises, over symmetric matrices A without negative
-    eigenvalues,
+    Constraints: labels and both kinds of pairs are soft. Confidences are weights w. Classes and groups are replaced by
+    all their pairs, or by a sample of 100,000 if there are more. A triplet (a, b, c) adds the pair (a, b) to the
+    must-links and (a, c) to the cannot-links. The learner minimises, over positive semi-definite matrices A,
 
     .. math:: J(A) = \frac{1}{2} \ln \Big( \frac{1}{W_{ML}} \sum_{ML} w_{ij} \lVert x_i - x_j \rVert_A^2
               + 2 \lambda \sum_f A_{ff} s_f^2 \Big)
               - \ln \Big( \frac{1}{W_{CL}} \sum_{CL} w_{ij} \lVert x_i - x_j \rVert_A \Big)
 
     where W are the sums of the weights, :math:`s_f^2` is the variance of column f, and :math:`\lambda` is
-    `regularization`. A factor of A changes nothing, and a factor of a column changes the entries of A only, not the
-    distances. For :math:`\lambda = 0` the minimum is the
-    solution of both problems of [1]_: maximise the sum of the cannot-linked distances while the sum of the squared
-    must-linked distances is at most 1 (full), and minimise the latter sum less the logarithm of the former
-    (diagonal). The distance of cannot-linked rows is not squared; its square would put all weight on one direction.
+    `regularization`. Multiplying A by a constant does not change J. Rescaling a column of X changes the entries of A,
+    but not the distances. For :math:`\lambda = 0` the minimum solves both problems of [1]_. The full problem maximises
+    the sum of the cannot-linked distances, while the sum of the squared must-linked distances is at most 1. The
+    diagonal problem minimises the latter sum minus the logarithm of the former. The distances of cannot-linked rows are
+    not squared, because squares would put all weight on one direction.
 
-    After a change of coordinates that turns the first mean into the trace of A, the admissible matrices are those of
-    trace 1, and projection on them is one projection of the eigenvalues on a simplex. [1]_ projects on two sets in
-    turn. Steps are accelerated and shortened until they gain enough. The diagonal problem is solved by Newton's
-    method with bounds. Both stop when the largest eigenvalue (or entry) of the gradient proves that `tol` is reached.
+    A change of coordinates turns the first mean into the trace of A. The admissible matrices are then those of trace 1,
+    and projecting onto them takes one projection of the eigenvalues onto a simplex, whereas [1]_ projects onto two sets
+    in turn. Gradient steps are accelerated, with a line search. The diagonal problem is solved by a projected Newton
+    method. Both stop when the largest eigenvalue (or entry) of the gradient proves that `tol` is reached.
 
-    Without any constraints the metric is the Euclidean one. Time O(t (m d^2 + d^3)) for t steps and m pairs; memory
-    O(m d) beyond X.
+    Without constraints the metric is Euclidean. Time O(t (m d^2 + d^3)) for t steps and m pairs; memory O(m d) beyond
+    X.
 
     References
     ----------
@@ -178,7 +176,7 @@ class MahalanobisLearner(MetricLearner):
             )
 
     def _learned(self, rows: FloatArray, constraints: Constraints, rng: np.random.Generator) -> LearnedMetric | None:
-        """The metric in columns of variance 1, or None without constraints."""
+        """Learn the metric for columns of variance 1; None without constraints."""
         pairs = learning_pairs(constraints, rng, triplets=True)
         if not len(pairs.near.pairs) and not len(pairs.far.pairs):
             return None
@@ -200,7 +198,7 @@ class MahalanobisLearner(MetricLearner):
 
 
 class LearnedMetric(NamedTuple):
-    """A matrix A, the objective J after each step, and how far above its minimum J may be."""
+    """A matrix A, the objective J after each step, and an upper bound on how far J is above its minimum."""
 
     matrix: FloatArray
     history: FloatArray
@@ -213,11 +211,12 @@ def learn_full(scatter: FloatArray, far: FloatArray, weights: FloatArray, max_it
     Parameters
     ----------
     scatter : ndarray of shape (n_features, n_features)
-        The mean of x xᵀ over the must-linked differences x, regularised: the mean squared distance is trace(A scatter).
+        The regularised mean of x xᵀ over the differences x of must-linked rows, so that the mean squared distance is
+        trace(A scatter).
     far : ndarray of shape (n_pairs, n_features)
         Differences of cannot-linked rows, none of them 0.
     weights : ndarray of shape (n_pairs,)
-        Their weights.
+        Weights of these differences.
     """
     values, vectors = np.linalg.eigh(scatter)
     kept = values > _RANK_TOLERANCE * values.max(initial=0)
@@ -241,7 +240,7 @@ def learn_full(scatter: FloatArray, far: FloatArray, weights: FloatArray, max_it
             if np.log(new_value / value_ahead) >= promised or step <= _SHORTEST_STEP:
                 break
             step /= 2
-        if new_value <= value:  # begin again without momentum, and with shorter steps
+        if new_value <= value:  # restart without momentum and with a shorter step
             ahead, squares_ahead, momentum, step = point, squares, 1.0, step / 2
             continue
         following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
@@ -256,17 +255,18 @@ def learn_full(scatter: FloatArray, far: FloatArray, weights: FloatArray, max_it
 
 
 def _refuse_unbounded(far: FloatArray, outside: FloatArray) -> None:
-    """Raise if cannot-linked rows differ in a direction in which must-linked rows do not: J has no minimum then."""
+    """Raise if cannot-linked rows differ in a direction in which must-linked rows are equal: J then has no minimum."""
     if (np.linalg.norm(outside, axis=1) > np.sqrt(_RANK_TOLERANCE) * np.linalg.norm(far, axis=1)).any():
         n_columns, n_missing = far.shape[1], outside.shape[1]
         raise ConstraintError(
             f"The must-linked rows differ in {n_columns - n_missing} of {n_columns} directions of X, and cannot-linked "
-            f"rows in more: too few must-links to learn from. Set regularization above 0, or add must-links."
+            f"rows differ in more, so there are too few must-links to learn from. Set regularization above 0, or add "
+            "must-links."
         )
 
 
 def _squares(pairs: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Squared lengths of differences; rounding may not make one 0, where the gradient is infinite."""
+    """Squared lengths of differences, kept above 0 despite rounding: at 0 the gradient is infinite."""
     return np.asarray(np.maximum(np.einsum("ij,ij->i", pairs @ matrix, pairs), np.finfo(np.float64).tiny))
 
 
@@ -278,12 +278,12 @@ def _gradient(pairs: FloatArray, weights: FloatArray, squares: FloatArray) -> Fl
 
 
 def _gap(pairs: FloatArray, weights: FloatArray, squares: FloatArray) -> float:
-    """How much a matrix of trace 1 can gain at most: the function is concave, and gradient times matrix is 1/2."""
+    """Upper bound on what a matrix of trace 1 can gain: the function is concave, and gradient times matrix is 1/2."""
     return float(np.linalg.eigvalsh(_gradient(pairs, weights, squares))[-1]) - 0.5
 
 
 def _with_trace_one(matrix: FloatArray) -> FloatArray:
-    """The nearest matrix of trace 1 without negative eigenvalues: eigenvalues are projected on a simplex."""
+    """Nearest positive semi-definite matrix of trace 1: project the eigenvalues onto a simplex."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     falling = values[::-1]
     excess = (np.cumsum(falling) - 1) / np.arange(1, len(values) + 1)
@@ -294,10 +294,11 @@ def _with_trace_one(matrix: FloatArray) -> FloatArray:
 def learn_diagonal(
     scatter: FloatArray, far: FloatArray, weights: FloatArray, max_iter: int, tol: float
 ) -> LearnedMetric:
-    """Minimise J over diagonal matrices by Newton's method; takes what `learn_full` takes.
+    """Minimise J over diagonal matrices by a projected Newton method; parameters as in `learn_full`.
 
-    In columns whose must-linked mean square is 1, it minimises sum(a) - log(mean distance) for a >= 0 (Eq. 33). Entries
-    near 0 that the gradient lowers take a gradient step, which ends at 0; the others take a Newton step.
+    Columns are scaled so that the mean square of the must-linked differences is 1. Then sum(a) - log(mean distance) is
+    minimised for a >= 0 (Eq. 33). Entries near 0 that the gradient would lower take a gradient step, which ends at 0.
+    All other entries take a Newton step.
     """
     spread = np.diag(scatter).copy()
     kept = spread > _RANK_TOLERANCE * spread.max(initial=0)

@@ -1,4 +1,4 @@
-"""Pairs that metric learners learn from: all kinds of constraints as weighted must-linked and cannot-linked pairs."""
+"""Convert all kinds of constraints into the weighted must-linked and cannot-linked pairs that metric learners use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clew.exceptions import ConstraintError, DataError
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# Classes and groups count as all their pairs. Of more pairs than this, a sample of this size is drawn.
+# Classes and groups are replaced by all their pairs, or by a sample of this size if there are more.
 _MOST_PAIRS = 100_000
 
 
@@ -28,7 +28,7 @@ class WeightedPairs(NamedTuple):
     weights: FloatArray
 
     def differences(self, X: FloatArray) -> FloatArray:
-        """The first row of each pair less the second."""
+        """The first row of each pair minus the second."""
         return X[self.pairs[:, 0]] - X[self.pairs[:, 1]]
 
 
@@ -44,16 +44,16 @@ class LearningPairs(NamedTuple):
             if not len(pairs.pairs):
                 raise ConstraintError(
                     f"constraints holds {other} but no {kind}, and {name} learns from both. "
-                    f"Add {kind}, or labels of some rows."
+                    f"Add {kind}, or label some rows."
                 )
         if not self.far.differences(X).any():
-            raise DataError("The cannot-linked rows are equal in X, so no metric can separate them. Add columns.")
+            raise DataError("All cannot-linked rows are equal in X, so no metric can separate them. Add columns.")
 
 
 def learning_pairs(constraints: Constraints, rng: np.random.Generator, *, triplets: bool = False) -> LearningPairs:
-    """Must-linked and cannot-linked pairs of all given constraints; entailed pairs are not added.
+    """Collect the must-linked and cannot-linked pairs of all given constraints; entailed pairs are not added.
 
-    With `triplets`, rows (a, b, c) count as a pair (a, b) that should be near and a pair (a, c) that should be far.
+    With `triplets`, a triplet (a, b, c) adds a pair (a, b) that should be near and a pair (a, c) that should be far.
     """
     near, far = [constraints.must_link], [constraints.cannot_link]
     near += [_within(column, rng) for column in group_columns(constraints.must_groups)]
@@ -70,7 +70,7 @@ def learning_pairs(constraints: Constraints, rng: np.random.Generator, *, triple
 
 
 def _weighted(parts: list[IntArray], confidence: FloatArray) -> WeightedPairs:
-    """Each pair once, with its highest confidence; pairs beyond the first part are certain."""
+    """Distinct pairs, each with its highest confidence. `confidence` is for the first part; the others are certain."""
     pairs = np.concatenate(parts)
     weights = np.concatenate([confidence, np.ones(len(pairs) - len(confidence))])
     once = distinct_pairs(pairs, weights)
@@ -78,26 +78,26 @@ def _weighted(parts: list[IntArray], confidence: FloatArray) -> WeightedPairs:
 
 
 def _within(groups: IntArray, rng: np.random.Generator) -> IntArray:
-    """Pairs of rows of one group."""
+    """Pairs of rows in the same group."""
     rows, stops = _by_group(groups)
     return _ranges(rows, np.arange(1, len(rows) + 1), stops, rng)
 
 
 def _between(groups: IntArray, rng: np.random.Generator) -> IntArray:
-    """Pairs of rows of two groups."""
+    """Pairs of rows in different groups."""
     rows, stops = _by_group(groups)
     return _ranges(rows, stops, np.full(len(rows), len(rows)), rng)
 
 
 def _by_group(groups: IntArray) -> tuple[IntArray, IntArray]:
-    """Rows in groups, group after group, and for each row the position at which its group ends."""
+    """List the grouped rows group by group, and for each of them the position at which its group ends."""
     grouped = np.flatnonzero(groups >= 0)
     rows = grouped[np.argsort(groups[grouped], kind="stable")]
     return rows, np.searchsorted(groups[rows], groups[rows], side="right")
 
 
 def _ranges(rows: IntArray, starts: IntArray, stops: IntArray, rng: np.random.Generator) -> IntArray:
-    """Pairs of the row at each position p with the rows at positions `starts[p]` to `stops[p]`, or a sample of them."""
+    """Pair the row at each position p with the rows at positions `starts[p]` to `stops[p]`, or sample these pairs."""
     ends = np.cumsum(stops - starts)
     n_pairs = int(ends[-1]) if len(ends) else 0
     chosen = np.arange(n_pairs) if n_pairs <= _MOST_PAIRS else rng.integers(n_pairs, size=_MOST_PAIRS)
