@@ -42,13 +42,14 @@ def brute_force(X, groups, model):
 def test_posteriors_and_likelihood_are_the_sum_over_all_labels(name, seed):
     X = np.random.default_rng(seed).normal(size=(5, 2))
     groups = np.array(GROUPS[name], dtype=float)
-    model = SoftGroupMixture(2, reg_covar=0.1, n_init=1, random_state=seed).fit(
-        X, constraints=Constraints(soft_groups=groups)
-    )
-    log_likelihood, shares = brute_force(X, groups, model)
-    assert model.objective_ == pytest.approx(-log_likelihood, abs=1e-6)
-    np.testing.assert_allclose(model.probabilities_, shares, atol=1e-6)
-    assert model.n_loopy_parts_ == 0
+    for weight in (1.0, "auto"):
+        model = SoftGroupMixture(2, reg_covar=0.1, n_init=1, knowledge_weight=weight, random_state=seed)
+        model.fit(X, constraints=Constraints(soft_groups=groups))
+        log_likelihood, shares = brute_force(X, groups, model)
+        np.testing.assert_allclose(model.probabilities_, shares, atol=1e-6)
+        assert model.n_loopy_parts_ == 0
+        if weight == 1.0:
+            assert model.objective_ == pytest.approx(-log_likelihood, abs=1e-6)
 
 
 def test_a_pair_is_an_anchor_and_a_partner(seed):
@@ -79,6 +80,26 @@ def test_strengths_of_one_are_hard_and_strengths_of_zero_say_nothing(kind, seed)
     plain = ConstrainedGaussianMixture(2, covariance_type=kind, init=X[[0, 20]]).fit(X)
     found = soft.fit(X, constraints=Constraints(soft_groups=0 * member))
     np.testing.assert_allclose(found.probabilities_, plain.probabilities_, atol=1e-9)
+    hardly = soft.fit(X, constraints=Constraints(soft_groups=1e-9 * member))
+    # The labels of the two groups are drawn too, and count in the weights (Eq. 7).
+    np.testing.assert_allclose(hardly.probabilities_, plain.probabilities_, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("strengths", "weight"), [([0.7, 0.7], 0.37), ([0.5], 0.25), ([0.8, 0.6], (0.52 + 0.28) / 2), ([1 - 1e-12], 1.0)]
+)
+def test_the_automatic_weight_is_less_for_doubtful_strengths(strengths, weight):
+    """The mean of 1 - 3 s (1 - s); rows that are certainly joined count once."""
+    densities, log_weights = np.random.default_rng(0).normal(size=(6, 2)), np.log([0.4, 0.6])
+    groups = np.zeros((6, 1))
+    groups[: len(strengths), 0] = strengths
+    known = Constraints(must_link=[(4, 5)], soft_groups=groups)
+    found = SoftGroupMixture(2)._knowledge(known, np.arange(2)).expect(densities.copy(), log_weights)
+    doubtful = len(strengths)
+    np.testing.assert_allclose(found.weighted[:doubtful], weight * found.shares[:doubtful])
+    np.testing.assert_allclose(found.weighted[doubtful:], found.shares[doubtful:])
+    single = densities[4] + densities[5] + log_weights
+    np.testing.assert_allclose(found.shares[4], np.exp(single - np.logaddexp.reduce(single)))
 
 
 def test_the_weight_of_knowledge_multiplies_the_rows_that_have_it(seed):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from benchmarks.mixtures import halves
 from clew import ConstrainedGaussianMixture, Constraints, SoftGroupMixture
 from clew.evaluation import adjusted_rand_score
 
@@ -28,3 +30,11 @@ def test_noisy_soft_pairs_turn_the_clusters_and_hard_ones_distort_them(seed):
     assert adjusted_rand_score(side, soft.fit(X, constraints=known).labels_) > 0.6
     hard = ConstrainedGaussianMixture(2, n_init=2, random_state=seed)
     assert adjusted_rand_score(side, hard.fit(X, constraints=Constraints(pairs, n_samples=800)).labels_) < 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Iris", "Wine"])
+def test_soft_pairs_of_unclear_rows_help_and_hard_ones_do_not_help_more(name):
+    """Section 3.2: mean error on the other half over 20 repeats."""
+    none, soft, hard = (np.mean(errors) for errors in halves(name, 20).values())
+    assert soft <= none and soft <= hard

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from clew._validation import as_generator, number
 from clew._words import counted
 from clew.audit._answers import constraints_from
-from clew.audit._models import Model, prepare
+from clew.audit._models import Model, chance_together, prepare
 from clew.audit._plots import bars, lines
 from clew.audit._statements import NamedStatements, distinct, named_statements
 from clew.constraints import Constraints
@@ -62,6 +62,10 @@ class Impact:
         Bound of each round, and best bound so far.
     converged : bool
         Whether the bound was flat before `max_iter`. If not, scores are partial: `message` says so.
+    model : str
+        "kmeans", "kmedoids", or the class of the fitted model.
+    must_link_chance, cannot_link_chance : ndarray of shape (n_pairs,) or None
+        Chance that the fitted model puts both rows of the pair in one cluster; None without such a model.
     """
 
     constraints: Constraints
@@ -81,6 +85,8 @@ class Impact:
     upper_bound: float
     history: FloatArray
     converged: bool
+    must_link_chance: FloatArray | None = None
+    cannot_link_chance: FloatArray | None = None
 
     @property
     def limit(self) -> float:
@@ -168,8 +174,11 @@ class Impact:
 
         for kind in ("must_link", "cannot_link"):
             scores = getattr(self, f"{kind}_score")
+            chances = getattr(self, f"{kind}_chance")
             for place, pair in enumerate(getattr(self.constraints, kind).tolist()):
                 add(kind, place, scores[place], *pair)
+                if chances is not None:
+                    found[-1]["chance"] = float(chances[place])
         if self.label_score is not None and self.constraints.labels is not None:
             for row in np.flatnonzero(self.constraints.labels >= 0).tolist():
                 add("label", row, self.label_score[row], row)
@@ -189,7 +198,8 @@ class Impact:
         """One dict for each constraint, the most suspicious first, ready for a data frame.
 
         The keys are `kind`, `index` (position among its kind), `rows` (the user's ids), `score`, `price` (minus the
-        score, in units of the cost of moving a typical row), `suspect`, `rank` from 1 on, and `sentence`.
+        score, in units of the cost of moving a typical row), `suspect`, `rank` from 1 on, and `sentence`. With a fitted
+        model, pairs also have `chance`: that the model puts both rows in one cluster.
         """
         rows = sorted(self._statements(), key=lambda row: row["score"])
         for rank, row in enumerate(rows, start=1):
@@ -248,17 +258,21 @@ def _sentence(row: dict[str, Any]) -> str:
         "must_group": f"{names} is said to belong to its group",
         "cannot_group": f"{names} is said to differ from its group",
     }[row["kind"]]
-    if row["price"] == 0:
-        return f"{said}, which costs nothing."
     cost = f"{row['price']:.2g} times what moving a typical row does"
-    return f"{said}, but that costs {cost}: look again." if row["suspect"] else f"{said}, which costs little: {cost}."
+    if row["price"] == 0:
+        told = f"{said}, which costs nothing."
+    elif row["suspect"]:
+        told = f"{said}, but that costs {cost}: look again."
+    else:
+        told = f"{said}, which costs little: {cost}."
+    return told if "chance" not in row else f"{told} The model has them together with a chance of {row['chance']:.0%}."
 
 
 def impact(
     X: Any,
     constraints: Any,
     n_clusters: int,
-    model: str = "kmeans",
+    model: Any = "kmeans",
     *,
     metric: Any = "euclidean",
     tolerance: float = TOLERANCE,
@@ -278,8 +292,10 @@ def impact(
         See `Constraints.of`. Pairs, confidences, labels, must-groups and cannot-groups are priced; soft groups and
         triplets are ignored.
     n_clusters : int
-    model : {"kmeans", "kmedoids"}, default="kmeans"
-        The criterion: squared distances to means, or distances to medoids.
+    model : {"kmeans", "kmedoids"} or fitted estimator, default="kmeans"
+        The criterion: squared distances to means, or distances to medoids. With a fitted model that has probabilities,
+        such as `ConstrainedGaussianMixture`, a row costs minus the logarithm of its chance in a cluster, and the
+        clusters stay as they are. The chances are those of `review`; below 0.001 they count as 0.001.
     metric : str, callable or array, default="euclidean"
         Of k-medoids: "euclidean", "manhattan", "chebyshev", "mahalanobis", "cosine", "edit", "precomputed", a function
         of two rows, or a square matrix.
@@ -338,7 +354,8 @@ def impact(
     if solver not in ("subgradient", "lp"):
         raise ParameterError(f"solver={solver!r} in impact: expected 'subgradient' or 'lp'.")
     if solver == "lp" and model != "kmedoids":
-        raise ParameterError(f"solver='lp' with model={model!r}: the linear program is that of model='kmedoids'.")
+        named = repr(model) if isinstance(model, str) else type(model).__name__
+        raise ParameterError(f"solver='lp' with model={named}: the linear program is that of model='kmedoids'.")
     prepared = prepare(X, n_clusters, model, metric, as_generator(random_state))
     if solver == "lp" and prepared.n_rows > MOST_ROWS_OF_PROGRAM:
         raise DataError(
@@ -454,7 +471,14 @@ def impact_of(
         upper_bound=dual.upper_bound,
         history=dual.history,
         converged=dual.converged,
+        must_link_chance=_chances(model, constraints.must_link),
+        cannot_link_chance=_chances(model, constraints.cannot_link),
     )
+
+
+def _chances(model: Model, pairs: npt.NDArray[np.int64]) -> FloatArray | None:
+    """Chance of each pair to be together, if the model is a fitted one."""
+    return None if model.probabilities is None else chance_together(model.probabilities, pairs)
 
 
 def _scores(

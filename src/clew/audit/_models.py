@@ -12,14 +12,22 @@ from scipy import sparse
 
 from clew._base import quietly
 from clew._distances import distance_matrix
+from clew._registry import by_method_name, find_method
 from clew._validation import check_matrix
+from clew._words import counted
+from clew.constraints import Constraints
 from clew.exceptions import DataError, ParameterError
 from clew.medoids._search import plain_medoids
 from clew.partitional import SeededKMeans
-from clew.solvers.criteria import Criterion, FloatArray, IntArray, MedoidDistances, SquaredDistances
+from clew.solvers.criteria import Criterion, FixedCosts, FloatArray, IntArray, MedoidDistances, SquaredDistances
 
 # Starts of k-medoids, each followed by swaps until none pays.
 _STARTS = 5
+# A smaller chance of a fitted model counts as this one, so that costs are finite. On ten tables, the suspects have the
+# same F1 with 1e-2 and with 1e-300.
+_LEAST_CHANCE = 1e-3
+# Most confidence of an answer in a model that judges answers, so that a method that prices doubt can overrule it.
+_MOST_CONFIDENCE = 0.9
 
 
 @dataclass(frozen=True)
@@ -28,7 +36,8 @@ class Model:
 
     Attributes
     ----------
-    name : {"kmeans", "kmedoids"}
+    name : str
+        "kmeans", "kmedoids", or the class of a fitted model.
     n_rows, n_clusters : int
     centers : ndarray
         Centres of the best clustering without constraints.
@@ -38,6 +47,8 @@ class Model:
         ``criterion(tied, anchors)`` is what `dual_ascent` takes.
     distances : ndarray of shape (n_rows, n_candidates) or None
         Of k-medoids: distances from every row to every candidate.
+    probabilities : ndarray of shape (n_rows, n_clusters) or None
+        Of a fitted model: the chance of each cluster for each row.
     """
 
     name: str
@@ -47,6 +58,7 @@ class Model:
     costs: FloatArray
     criterion: Callable[[IntArray, sparse.csr_array | None], Criterion]
     distances: FloatArray | None = None
+    probabilities: FloatArray | None = None
 
     @property
     def labels(self) -> IntArray:
@@ -64,18 +76,67 @@ class Model:
         return float(self.costs.min(axis=1).mean()) or 1.0
 
 
-def prepare(X: Any, n_clusters: int, model: str, metric: Any, rng: np.random.Generator) -> Model:
-    """Check the data and cluster them without constraints."""
+def prepare(X: Any, n_clusters: int, model: Any, metric: Any, rng: np.random.Generator) -> Model:
+    """Check the data and cluster them without constraints, or take the clusters of a fitted model."""
+    if not isinstance(model, str):
+        return _fitted(X, n_clusters, model, metric)
     check_model(model, metric)
     if model == "kmeans":
         return _squared(_rows(X, n_clusters), n_clusters, rng)
     return _medoids(X, n_clusters, metric, rng)
 
 
+def has_probabilities(model: Any) -> bool:
+    """Whether a model gives each row a chance for each cluster."""
+    return hasattr(model, "predict_proba") or hasattr(model, "probabilities_")
+
+
+def probabilities_of(model: Any, X: Any, n_rows: int) -> FloatArray:
+    """Chance of each cluster for each row, by a fitted model: without constraints if the model can predict."""
+    if not has_probabilities(model):
+        raise ParameterError(
+            f"model={type(model).__name__} has no probabilities. Give a fitted mixture, such as "
+            "ConstrainedGaussianMixture. The clusters of other models go to review by labels."
+        )
+    found = np.asarray(model.predict_proba(X) if hasattr(model, "predict_proba") else model.probabilities_)
+    if found.ndim != 2 or len(found) != n_rows:
+        raise ParameterError(
+            f"The probabilities of model={type(model).__name__} have shape {found.shape}, but X has {n_rows} rows. "
+            "Fit the model to the same rows."
+        )
+    return found
+
+
+def predicting_methods() -> dict[str, type[Any]]:
+    """The clusterers that give new rows probabilities, by their name in the shell."""
+    return {name: kind for name, kind in by_method_name("clusterer").items() if hasattr(kind, "predict_proba")}
+
+
+@quietly()
+def fitted_model(name: str, X: Any, constraints: Constraints, n_clusters: int, random_state: Any) -> Any:
+    """A method with probabilities, by its name, fitted to rows and to answers that may be wrong."""
+    able, found = predicting_methods(), find_method(name, "clusterer")
+    if found not in able:
+        raise ParameterError(f"{found} has no probabilities for new rows. Choose one of {', '.join(sorted(able))}.")
+    doubted = constraints._replace(
+        must_link_confidence=np.minimum(constraints.must_link_confidence, _MOST_CONFIDENCE),
+        cannot_link_confidence=np.minimum(constraints.cannot_link_confidence, _MOST_CONFIDENCE),
+    )
+    model: Any = able[found](n_clusters=n_clusters, random_state=random_state)
+    return model.fit(X, constraints=doubted)
+
+
+def chance_together(probabilities: FloatArray, pairs: IntArray) -> FloatArray:
+    """Chance that a model puts both rows of each pair in one cluster."""
+    found = (probabilities[pairs[:, 0]] * probabilities[pairs[:, 1]]).sum(axis=1)
+    return np.asarray(np.clip(found, 0, 1))
+
+
 def check_model(model: Any, metric: Any) -> None:
     """Refuse an unknown criterion, and metrics that its centres do not fit."""
     if model not in ("kmeans", "kmedoids"):
-        raise ParameterError(f"model={model!r}: expected 'kmeans' or 'kmedoids'.")
+        named = repr(model) if isinstance(model, str) else type(model).__name__
+        raise ParameterError(f"model={named}: expected 'kmeans' or 'kmedoids'.")
     if model == "kmeans" and (not isinstance(metric, str) or metric != "euclidean"):
         named = repr(metric) if isinstance(metric, str) else f"a {type(metric).__name__}"
         raise ParameterError(
@@ -98,6 +159,30 @@ def _rows(X: Any, n_clusters: int) -> Any:
     check_n_clusters(n_clusters, X.shape[0])
     X = X.astype(np.float64)
     return X.tocsr() if sparse.issparse(X) else np.ascontiguousarray(X - X.mean(axis=0))
+
+
+def _fitted(X: Any, n_clusters: int, model: Any, metric: Any) -> Model:
+    """The clusters of a fitted model; a row costs minus the logarithm of its chance."""
+    name = type(model).__name__
+    if not isinstance(metric, str) or metric != "euclidean":
+        raise ParameterError(f"metric with model={name}: a fitted model has its own. Leave metric out.")
+    n_rows = check_matrix(X).shape[0]
+    probabilities = np.asarray(probabilities_of(model, X, n_rows), dtype=np.float64)
+    if check_n_clusters(n_clusters, n_rows) != probabilities.shape[1]:
+        raise ParameterError(
+            f"n_clusters={n_clusters}, but model={name} has {counted(probabilities.shape[1], 'cluster')}. "
+            "Give the number of the model."
+        )
+    costs = -np.log(np.maximum(probabilities, _LEAST_CHANCE))
+    return Model(
+        name,
+        n_rows,
+        n_clusters,
+        np.arange(n_clusters),
+        costs,
+        lambda tied, anchors: FixedCosts(costs, tied, anchors),
+        probabilities=probabilities,
+    )
 
 
 @quietly()

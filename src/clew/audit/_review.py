@@ -15,7 +15,7 @@ from clew._words import chained, counted
 from clew.audit._answers import DIFFERENT, SAME, StatedAnswers, answers_from
 from clew.audit._ensemble import Testimony, testimony
 from clew.audit._impact import Impact, impact
-from clew.audit._models import check_n_clusters
+from clew.audit._models import chance_together, check_n_clusters, probabilities_of
 from clew.audit._plots import bars
 from clew.constraints import Constraints
 from clew.constraints._arrays import distinct_pairs
@@ -213,7 +213,7 @@ def review(
     """
     given, X = X, check_matrix(X)
     n_clusters = check_n_clusters(n_clusters, X.shape[0])
-    probabilities = _probabilities(model, given, X.shape[0])
+    probabilities = None if model is None else probabilities_of(model, given, X.shape[0])
     rng = as_generator(random_state)
     told = answers_from(answers, X.shape[0], ids)
     if ids is None and isinstance(answers, Constraints):
@@ -267,33 +267,11 @@ def _opinion(labels: Any, pairs: IntArray, n_rows: int) -> FloatArray | None:
     return np.where((first == -1) | (second == -1), 0.0, np.where(first == second, 1.0, -1.0))
 
 
-def _probabilities(model: Any, X: Any, n_rows: int) -> FloatArray | None:
-    """Probability of each cluster for each row, by a fitted model."""
-    if model is None:
-        return None
-    if hasattr(model, "predict_proba"):
-        found = np.asarray(model.predict_proba(X))
-    elif hasattr(model, "probabilities_"):
-        found = np.asarray(model.probabilities_)
-    else:
-        raise ParameterError(
-            f"model={type(model).__name__} has no probabilities. Give a fitted mixture, such as "
-            "ConstrainedGaussianMixture, or give the clusters of this model by labels."
-        )
-    if found.ndim != 2 or len(found) != n_rows:
-        raise ParameterError(
-            f"The probabilities of model={type(model).__name__} have shape {found.shape}, but X has {n_rows} rows. "
-            "Fit the model to the same rows."
-        )
-    return found
-
-
 def _modelled(probabilities: FloatArray | None, pairs: IntArray) -> FloatArray | None:
     """From -1 to 1 where a model puts the rows of a pair surely apart to surely together."""
     if probabilities is None:
         return None
-    together = (probabilities[pairs[:, 0]] * probabilities[pairs[:, 1]]).sum(axis=1)
-    return np.asarray(2 * np.clip(together, 0, 1) - 1)
+    return 2 * chance_together(probabilities, pairs) - 1
 
 
 def _conflicts(known: Constraints, told: StatedAnswers) -> list[tuple[list[int], str]]:

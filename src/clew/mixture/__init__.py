@@ -1,4 +1,4 @@
-"""Mixtures under certain and uncertain constraints: of Gaussians, and of word distributions."""
+"""Mixture models with certain or uncertain constraints: mixtures of Gaussians and of word distributions."""
 
 from clew.mixture._constrained_gaussian_mixture import ConstrainedGaussianMixture
 from clew.mixture._feedback_naive_bayes import FeedbackNaiveBayes

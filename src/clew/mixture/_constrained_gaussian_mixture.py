@@ -24,36 +24,36 @@ from clew.solvers.inference import EXACT_LIMIT
 class ConstrainedGaussianMixture(GaussianMixtureFamily):
     r"""Gaussian mixture fitted by EM over the assignments that satisfy every constraint.
 
-    Rows that belong together share one hidden label, so that must-links keep the E-step in closed form. Cannot-links
-    tie hidden labels to each other; their posteriors come from inference on the graph of components. Use it for
-    clusters that are ellipsoids of different sizes and shapes, when the constraints are certain and probabilities are
-    wanted.
+    Must-linked rows share one hidden label, so the E-step stays in closed form. Cannot-links make hidden labels depend
+    on each other; their posteriors come from inference on the graph of must-linked components. Use it for clusters that
+    are ellipsoids of different sizes and shapes, when the constraints are certain and you want probabilities.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        Number of Gaussians. "auto" tries growing numbers and keeps the lowest Bayesian information criterion.
+        Number of Gaussians. "auto" tries increasing numbers and keeps the one with the lowest Bayesian information
+        criterion.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
-        Each component has its own covariance matrix, all share one, or each has its own variances per column or one
-        variance.
+        "full": each component has its own covariance matrix. "tied": all components share one. "diag": each has its
+        own variance per column. "spherical": each has a single variance.
     sampling : {"components", "rows"}, default="components"
-        How the label of must-linked rows is drawn: once for the component, or once for each row, given that all agree.
-        With "rows", large components prefer heavy clusters more strongly.
+        How the label of must-linked rows is drawn: once for the whole component, or once for each row, given that all
+        agree. With "rows", large components favour clusters of large weight more strongly.
     init : {"neighbourhoods", "k-means++"} or array of shape (n_clusters, n_features), default="neighbourhoods"
-        Initial centres, as in `PCKMeans`. K-means with priced constraints turns them into the first clusters.
+        Initial centres, as in `PCKMeans`. K-means with soft constraints turns them into the first clusters.
     n_init : int or "auto", default="auto"
         Number of starts; the most likely result is returned. "auto" means ten for up to 10,000 rows, fewer for more
         rows, and one from 100,000 rows on.
     max_iter : int, default=300
-        Largest number of EM rounds of one start.
+        Largest number of EM rounds per start.
     tol : float, default=1e-3
-        Stop when the mean log-likelihood of a row gains less.
+        EM stops when the mean log-likelihood of a row rises by less than this.
     reg_covar : float, default=1e-6
         Added to the variances, in squared units of X. With 0, a singular covariance is refused.
     min_confidence : float, default=0
         Pairs with a lower confidence are left out. All others are hard.
     exact_limit : int, default=100,000
-        Messages per connected part and round up to which the inference is exact.
+        Inference in a connected part is exact if it takes at most this many messages per EM round.
     work_limit : int
         Largest number of steps of the search for labels that satisfy all constraints. It counts work, not seconds.
     random_state : int, Generator, RandomState or None
@@ -94,17 +94,17 @@ class ConstrainedGaussianMixture(GaussianMixtureFamily):
     .. math:: \log \sum_{z \in C} \prod_u \pi_{z_u} \prod_{i \in u} N(x_i; \mu_{z_u}, \Sigma_{z_u})
               - \log \sum_{z \in C} \prod_u \pi_{z_u}.
 
-    The second sum is 1 without cannot-links. It depends on the weights, whose M-step then is a concave problem that a
-    few steps climb. A known class is an observed label. The log-likelihood never falls where inference is exact. A
-    round in which approximate inference or `reg_covar` lets it fall ends the fit, and the round before is kept.
-    Connected parts without loops and small parts with loops (`exact_limit`) are exact. On other parts belief
-    propagation is an approximation: see `n_loopy_parts_`. The labels are the most probable ones, or, where these
-    would break a cannot-link, a labelling that breaks none. A component that loses all its rows keeps its mean and
-    covariance with weight 0, and a warning says that there are fewer clusters.
+    Without cannot-links the second sum is 1. With them it depends on the weights, and the M-step of the weights is a
+    concave problem, solved by a few ascent steps. A known class is an observed label. The log-likelihood never falls
+    where inference is exact. If approximate inference or `reg_covar` makes it fall, the fit ends and the previous round
+    is kept. Inference is exact on connected parts without loops, and on small parts with loops (`exact_limit`). On all
+    other parts, belief propagation is an approximation: see `n_loopy_parts_`. Each row gets its most probable label;
+    where these labels would break a cannot-link, a labelling that breaks none is used instead. A component that loses
+    all its rows keeps its mean and covariance with weight 0, and a warning says that there are fewer clusters.
 
-    Without constraints, EM is that of scikit-learn's GaussianMixture. Time O(t n k d) for t rounds (times d for "full"
-    and "tied"), and O(k) per message on the cannot-links; memory O(n k).
-    Departs from [1]_: the normaliser of the weights is not dropped, and loops are cut instead of eliminated.
+    Without constraints, EM is the same as in scikit-learn's GaussianMixture. Time O(t n k d) for t rounds (times d for
+    "full" and "tied"), and O(k) per message on the cannot-links; memory O(n k).
+    Departs from [1]_: the normaliser of the weights is kept, and loops are cut by conditioning instead of eliminated.
 
     References
     ----------
@@ -167,10 +167,10 @@ class ConstrainedGaussianMixture(GaussianMixtureFamily):
     @classmethod
     def _examples(cls) -> list[ConstrainedGaussianMixture]:
         return [
-            cls(n_clusters=3, random_state=0),
-            cls(n_clusters=3, covariance_type="tied", sampling="rows", random_state=0),
-            cls(n_clusters=3, covariance_type="diag", random_state=0),
-            cls(n_clusters=3, covariance_type="spherical", random_state=0),
+            cls(n_clusters=3, n_init=2, random_state=0),
+            cls(n_clusters=3, covariance_type="tied", n_init=2, sampling="rows", random_state=0),
+            cls(n_clusters=3, covariance_type="diag", n_init=2, random_state=0),
+            cls(n_clusters=3, covariance_type="spherical", n_init=2, random_state=0),
         ]
 
     def _knowledge(self, constraints: Constraints, clusters: IntArray) -> PairKnowledge:
@@ -191,7 +191,7 @@ class ConstrainedGaussianMixture(GaussianMixtureFamily):
 def require_labels(
     constraints: Constraints, closed: Closure, units: MixtureUnits, n_clusters: int, work_limit: int
 ) -> None:
-    """Refuse constraints that no labelling with `n_clusters` clusters satisfies."""
+    """Raise if no labelling with `n_clusters` clusters satisfies the constraints."""
     require_coloring(
         constraints,
         closed,
@@ -204,22 +204,22 @@ def require_labels(
 
 
 def as_closed(closed: Closure, constraints: Constraints) -> Constraints:
-    """The closure as constraints, so that equivalent constraints become equal."""
+    """Convert the closure back to constraints, so that equivalent constraints become equal."""
     groups = np.where(closed.sizes[closed.component_of] > 1, closed.component_of, -1)
     apart = closed.first_row[separated_components(closed)]
     return Constraints(cannot_link=apart, must_groups=groups, labels=constraints.labels, n_samples=len(groups))
 
 
 def separated_units(closed: Closure, units: MixtureUnits) -> IntArray:
-    """Pairs of units that must differ, each once; pairs of known classes differ anyway."""
+    """Distinct pairs of units that must differ. Pairs of units with known classes are left out: they differ anyway."""
     pairs = units.place[separated_components(closed)]
     return pairs[(units.fixed[pairs] < 0).any(axis=1)]
 
 
 def separated_components(closed: Closure) -> IntArray:
-    """Pairs of components that must differ, each once.
+    """Distinct pairs of components that must differ.
 
-    Cliques of cannot-groups are written out: a feasible clique has at most `n_clusters` members.
+    Cannot-groups are expanded into all their pairs, which are few: a feasible group has at most `n_clusters` members.
     """
     graph = closed.graph
     first = np.repeat(np.arange(graph.n_vertices), np.diff(graph.edge_ptr))

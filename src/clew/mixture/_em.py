@@ -1,4 +1,4 @@
-"""The EM algorithm that all mixtures share. The constraints determine the E-step (`MixtureKnowledge`)."""
+"""The EM algorithm shared by all mixtures. The constraints determine the E-step (`MixtureKnowledge`)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from clew.mixture._gaussians import Gaussians, estimate
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# Rows per block of the E-step, so that a block stays in the cache.
+# Number of rows per block of the E-step, chosen so that a block stays in the cache.
 _BLOCK_ROWS = 4096
-# A fall of the log-likelihood below this share of it is rounding.
+# A drop of the log-likelihood by less than this share is a rounding error.
 _ROUNDING = 1e-12
 
 
@@ -30,16 +30,19 @@ class Expectation(NamedTuple):
         Expected number of independent draws of each component, for the M-step of the weights.
     weighted : ndarray of shape (n_rows, n_components)
         `shares` times how much each row counts; the same array where all rows count once.
+    evidence : float
+        The log-likelihood that starts are compared by. It is `log_likelihood` itself unless that counts some rows less.
     """
 
     shares: FloatArray
     log_likelihood: float
     counts: FloatArray
     weighted: FloatArray
+    evidence: float
 
 
 class MixtureKnowledge(Protocol):
-    """Constraints as a prior over the components of all rows."""
+    """Constraints, expressed as a prior over the components of all rows."""
 
     n_exact: int
     n_loopy: int
@@ -67,6 +70,11 @@ class Mixture(NamedTuple):
         """Log-likelihood of the rows and the constraints."""
         return self.expectation.log_likelihood
 
+    @property
+    def evidence(self) -> float:
+        """The log-likelihood that starts are compared by."""
+        return self.expectation.evidence
+
 
 def expectation_maximization(
     X: FloatArray,
@@ -78,9 +86,9 @@ def expectation_maximization(
     max_iter: int,
     tol: float,
 ) -> Mixture:
-    """EM from the shares of the first M-step, until the mean log-likelihood of a row gains less than `tol`.
+    """Run EM from initial shares until the mean log-likelihood of a row rises by less than `tol`.
 
-    `reg_covar` and approximate inference can make the log-likelihood fall at the end. Then the round before is kept.
+    `reg_covar` and approximate inference can make the log-likelihood fall. Then EM stops and keeps the previous round.
     """
     counts = shares.sum(axis=0)
     gaussians = estimate(X, shares, kind, reg_covar, None)

@@ -1,4 +1,4 @@
-"""Code that all Gaussian mixtures share: parameters, starts, learned attributes, `predict` and `predict_proba`."""
+"""Code shared by all Gaussian mixtures: parameters, starts, learned attributes, `predict` and `predict_proba`."""
 
 from __future__ import annotations
 
@@ -33,16 +33,19 @@ MIXTURE_PARAMETERS: dict[str, Allowed] = {
     "exact_limit": integer(0),
     "random_state": RANDOM_STATE,
 }
-# Rounds of k-means that find the first shares of the components.
+# Largest number of k-means rounds that find the initial shares of the components.
 _START_ROUNDS = 100
+# Gain in the log-likelihood for which doubtful knowledge leaves the clusters that the rows suggest. Spurious maxima
+# gain up to about 8 on tables of some hundred rows.
+_DECISIVE = 10.0
 # With n_clusters="auto", the search ends after this many numbers without a lower criterion.
 _NUMBERS_WITHOUT_GAIN = 3
-# A component whose variance in some direction is at most this many times reg_covar is singular but for reg_covar.
+# A component with a variance of at most this many times reg_covar in some direction would be singular without it.
 _HELD_UP = 2.0
 
 
 class Fitted(NamedTuple):
-    """The mixture that was kept, with the knowledge that its posteriors were computed from."""
+    """The mixture that was kept, and the knowledge from which its posteriors were computed."""
 
     mixture: Mixture
     knowledge: Any
@@ -50,7 +53,7 @@ class Fitted(NamedTuple):
 
 
 class GaussianMixtureFamily(ConstrainedClusterer):
-    """Base of the Gaussian mixtures; each supplies `_knowledge` and may change `_decide`."""
+    """Base class of the Gaussian mixtures. Subclasses implement `_knowledge` and may override `_decide`."""
 
     _parameters: ClassVar[dict[str, Allowed]] = MIXTURE_PARAMETERS
     _learned_attributes: ClassVar[dict[str, Learned]] = {
@@ -107,11 +110,11 @@ class GaussianMixtureFamily(ConstrainedClusterer):
         return np.asarray(found.mixture.expectation.shares.argmax(axis=1))
 
     def _for_start(self, constraints: Constraints) -> Constraints:
-        """The constraints as the k-means of the start takes them."""
+        """The constraints in the form that k-means uses to find the initial clusters."""
         return constraints
 
     def _certain(self, constraints: Constraints) -> Constraints:
-        """The constraints that classes and infeasible numbers of clusters are read from."""
+        """The certain constraints. They give the known classes and the least number of clusters."""
         return constraints
 
     def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
@@ -129,49 +132,81 @@ class GaussianMixtureFamily(ConstrainedClusterer):
     def _best_start(
         self, rows: FloatArray, shift: FloatArray, constraints: Constraints, n_clusters: int, rng: np.random.Generator
     ) -> Fitted:
-        """The most likely mixture of several starts."""
-        clusters = cluster_labels(self._certain(constraints).closure(), n_clusters)
-        knowledge = self._knowledge(constraints, clusters)
-        guide = self._for_start(constraints)
-        problems, closed = [Problem.prepare(rows, np.empty(0), "euclidean", None)], guide.closure()
+        """The mixture of the best of several starts.
+
+        Without doubtful knowledge that is the most likely one. Doubtful knowledge starts at the best mixture without
+        it, and leaves for another start only if that is clearly more likely: the likelihood has many maxima, and a
+        small gain that a few wrong pairs make is no reason to give up the clusters that the rows suggest.
+        """
+        certain = self._certain(constraints)
+        clusters = cluster_labels(certain.closure(), n_clusters)
         init = self.init if isinstance(self.init, str) else np.asarray(self.init) - shift
         doubts = self.capabilities.prices_doubt and _has_doubts(constraints)
+        knowledge = self._knowledge(constraints, clusters)
+        base: Mixture | None = None
         if doubts and isinstance(init, str):
-            init = "k-means++"  # a chain of doubtful pairs is no neighbourhood
+            known = self._knowledge(certain, clusters)
+            without = self._most_likely(rows, known, self._for_start(certain), clusters, init, rng, doubts=False)
+            base = self._climbed(rows, knowledge, without.expectation.shares)
+        best = self._most_likely(rows, knowledge, self._for_start(constraints), clusters, init, rng, doubts=doubts)
+        if base is not None and best.evidence < base.evidence + _DECISIVE:
+            best = base
+        # The knowledge keeps posteriors of its last E-step, which may be that of another start.
+        knowledge.expect(best.gaussians.log_densities(rows), best.log_weights)
+        return Fitted(best, knowledge, clusters)
+
+    def _most_likely(
+        self,
+        rows: FloatArray,
+        knowledge: MixtureKnowledge,
+        guide: Constraints,
+        clusters: IntArray,
+        init: Any,
+        rng: np.random.Generator,
+        *,
+        doubts: bool,
+    ) -> Mixture:
+        """The most likely mixture of several starts, which `guide` leads."""
+        problems, closed = [Problem.prepare(rows, np.empty(0), "euclidean", None)], guide.closure()
+        if doubts and isinstance(init, str):
+            init = "k-means++"  # rows that are joined by doubtful pairs do not form a neighbourhood
             if len(guide.must_link):
-                problems.append(Problem.prepare(_whitened(rows, guide), np.empty(0), "euclidean", None))
+                problems.insert(0, Problem.prepare(_whitened(rows, guide), np.empty(0), "euclidean", None))
         best: Mixture | None = None
         for attempt in range(n_starts(self.n_init, len(rows)) if isinstance(init, str) else 1):
-            problem = problems[attempt if attempt < len(problems) else 0]
+            problem = problems[attempt % len(problems)]
             start = initial_centers(
                 problem, closed, clusters, init, "k-means++", rng, again=attempt > 0, anew=attempt > 0
             )
             labels = pck_means(
                 problem, guide, start, rng, problem.mean_cost, entailed=not doubts, max_iter=_START_ROUNDS, tol=1e-4
             ).labels
-            found = expectation_maximization(
-                rows,
-                knowledge,
-                np.eye(n_clusters)[labels],
-                self.covariance_type,
-                reg_covar=self.reg_covar,
-                max_iter=self.max_iter,
-                tol=self.tol,
-            )
-            if best is None or found.log_likelihood > best.log_likelihood:
+            found = self._climbed(rows, knowledge, np.eye(len(clusters))[labels])
+            if best is None or found.evidence > best.evidence:
                 best = found
         assert best is not None
-        # The knowledge keeps posteriors of its last E-step, which may be that of another start.
-        knowledge.expect(best.gaussians.log_densities(rows), best.log_weights)
-        return Fitted(best, knowledge, clusters)
+        return best
+
+    def _climbed(self, rows: FloatArray, knowledge: MixtureKnowledge, shares: FloatArray) -> Mixture:
+        """EM from the shares of the first M-step."""
+        return expectation_maximization(
+            rows,
+            knowledge,
+            shares,
+            self.covariance_type,
+            reg_covar=self.reg_covar,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
 
     def _best_number(
         self, rows: FloatArray, shift: FloatArray, constraints: Constraints, rng: np.random.Generator
     ) -> Fitted:
-        """Try growing numbers of clusters; return the mixture with the lowest Bayesian information criterion."""
+        """Try increasing numbers of clusters; return the mixture with the lowest Bayesian information criterion."""
         if not isinstance(self.init, str):
             raise ParameterError(
-                f"n_clusters='auto' in {type(self).__name__}: init is an array, which fixes the number. Give a number."
+                f"n_clusters='auto' in {type(self).__name__}: init is an array, which fixes the number of clusters. "
+                "Set n_clusters to a number."
             )
         known = self._certain(constraints).closure().labels
         least = max(1, len(np.unique(known[known >= 0])))
@@ -219,7 +254,7 @@ class GaussianMixtureFamily(ConstrainedClusterer):
         self.singular_components_ = _singular(mixture.gaussians, self.reg_covar)
         if len(self.singular_components_):
             logging.getLogger(type(self).__module__).info(
-                "%s: components %s are singular but for reg_covar=%g",
+                "%s: components %s would be singular without reg_covar=%g",
                 type(self).__name__, self.singular_components_.tolist(), self.reg_covar,
             )  # fmt: skip
 
@@ -227,7 +262,7 @@ class GaussianMixtureFamily(ConstrainedClusterer):
         return with_factors(self.covariance_type, self.cluster_centers_.astype(np.float64), self.covariances_)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probability of each component for each row; constraints play no part.
+        """Probability of each component for each row; constraints are not used.
 
         Parameters
         ----------
@@ -244,7 +279,7 @@ class GaussianMixtureFamily(ConstrainedClusterer):
         return scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The label of the most probable component of each row; constraints play no part.
+        """Return the label of the most probable component of each row; constraints are not used.
 
         Parameters
         ----------
@@ -255,15 +290,15 @@ class GaussianMixtureFamily(ConstrainedClusterer):
 
 
 def _has_doubts(constraints: Constraints) -> bool:
-    """Whether any pair has a confidence below 1, or groups have strengths."""
+    """Whether any pair has a confidence below 1, or there are soft groups."""
     confidences = np.concatenate([constraints.must_link_confidence, constraints.cannot_link_confidence])
     return constraints.soft_groups is not None or bool((confidences < 1).any())
 
 
 def _whitened(rows: FloatArray, constraints: Constraints) -> FloatArray:
-    """The rows, with distances along which must-linked rows differ made short (relevant components, `shental2002`).
+    """Transform the rows by relevant component analysis: shrink directions in which must-linked rows differ.
 
-    K-means on the rows themselves finds the clusters that the rows suggest, whatever doubtful pairs say.
+    See `shental2002`. K-means on the untransformed rows would ignore doubtful pairs that contradict the rows.
     """
     gaps = rows[constraints.must_link[:, 0]] - rows[constraints.must_link[:, 1]]
     confidence, n_columns = constraints.must_link_confidence, rows.shape[1]
@@ -276,14 +311,14 @@ def _whitened(rows: FloatArray, constraints: Constraints) -> FloatArray:
 
 
 def _criteria(mixture: Mixture, n_rows: int) -> tuple[float, float]:
-    """Bayesian and Akaike information criterion."""
+    """Bayesian and Akaike information criteria."""
     n_parameters = mixture.gaussians.n_parameters + len(mixture.log_weights) - 1
     deviance = -2 * mixture.log_likelihood
     return float(deviance + n_parameters * np.log(n_rows)), float(deviance + 2 * n_parameters)
 
 
 def _singular(gaussians: Gaussians, reg_covar: float) -> IntArray:
-    """Components whose smallest variance is little more than `reg_covar`."""
+    """Components whose smallest variance is hardly larger than `reg_covar`."""
     covariances, n_components = gaussians.covariances, len(gaussians.means)
     if gaussians.kind in ("full", "tied"):
         least = np.linalg.eigvalsh(covariances)[..., 0]

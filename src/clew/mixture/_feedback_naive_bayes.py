@@ -1,4 +1,4 @@
-"""A mixture of word distributions, in which pairs that the clusters break change how much each word counts.
+"""A mixture of word distributions that changes the weights of words where the clusters break pairs.
 
 Cohn, Caruana and McCallum 2003 (`cohn2003`); survey (`truong2013`) section 4, Eq. 57 to 68.
 """
@@ -26,18 +26,18 @@ from clew.partitional._geometry import Problem
 from clew.partitional._pck_means import pck_means
 from clew.partitional._seeding import cluster_labels, initial_centers
 
-# Rounds of k-means that find the first clusters, and the centre shift at which they end.
+# Largest number of k-means rounds that find the first clusters, and the centre shift at which they stop.
 _START_ROUNDS, _START_TOL = 10, 1e-3
-# Stored counts that `n_init="auto"` treats as one row of the other methods.
+# For `n_init="auto"`, this many stored counts are as much work as one row in other methods.
 _COUNTS_PER_ROW = 10
-# A lower posterior probability changes no sum in double precision.
+# A posterior probability below this does not change any sum in double precision.
 _NOTHING = np.finfo(np.float64).eps
-# With a smaller share of posteriors above that, word counts are summed by a sparse product.
+# If a smaller share of the posteriors is above `_NOTHING`, word counts are summed by a sparse product.
 _SPARSE_SHARES = 0.25
 
 
 class WordWeight(NamedTuple):
-    """A word that feedback has changed, how much it counts now (1: as at first), and the cluster it is typical of."""
+    """A word whose weight feedback has changed, its weight (1 at first), and the cluster that it is typical of."""
 
     word: Any
     weight: float
@@ -47,27 +47,27 @@ class WordWeight(NamedTuple):
 class FeedbackNaiveBayes(ConstrainedClusterer):
     r"""Multinomial mixture for word counts that learns from feedback which words matter.
 
-    Documents are bags of words, and each cluster has its own word distribution. Feedback is a list of pairs that belong
-    together or apart. While clusters break such pairs, words that tell a cannot-linked pair apart get a higher weight,
-    and words that tell a must-linked pair apart get a lower one. Use it for texts, and to see which words the feedback
-    is about.
+    Documents are bags of words, and each cluster has its own word distribution. Feedback consists of must-links and
+    cannot-links. As long as the clusters break some of these pairs, words that distinguish a broken cannot-link get a
+    higher weight, and words that distinguish a broken must-link get a lower one. Use it for texts, and to see which
+    words the feedback is about.
 
     Parameters
     ----------
     n_clusters : int, default=8
     smoothing : float, default=1.0
-        Occurrences of every word that each cluster has to begin with (Laplace prior).
+        Pseudo-count of every word in each cluster (Laplace smoothing).
     step : float, default=1.0
-        Largest change of a word's weight in one round of feedback. All weights are 1 at first. 0 learns no weights.
+        Largest change of a word's weight in one round of feedback. All weights start at 1. With 0, they stay there.
     max_feedback_rounds : int, default=20
-        Largest number of rounds of feedback. Each changes the weights and runs EM again.
+        Largest number of rounds of feedback. Each round changes the weights and runs EM again.
     n_init : int or "auto", default="auto"
-        Number of starts. The result that breaks fewest pairs is kept, and of these the most likely one. "auto" means
+        Number of starts. The result that breaks the fewest pairs is kept; ties go to the most likely one. "auto" means
         ten for up to 100,000 stored counts, fewer for more, and one from a million on.
     max_iter : int, default=100
-        Largest number of EM rounds of one run.
+        Largest number of rounds in one run of EM.
     tol : float, default=1e-4
-        Stop EM when the mean log-likelihood of a word gains less.
+        EM stops when the mean log-likelihood of a word rises by less than this.
     random_state : int, Generator, RandomState or None
 
     Attributes
@@ -84,37 +84,37 @@ class FeedbackNaiveBayes(ConstrainedClusterer):
     word_probabilities_ : ndarray of shape (n_clusters, n_features)
         Word distribution p(w given c) of each cluster.
     word_weights_ : ndarray of shape (n_features,)
-        How much each word counts: 1 without feedback, at least 0.
+        Weight of each word, at least 0. All weights are 1 without feedback.
     objective_ : float
         Minus the log-likelihood of the weighted counts, minus the log of the prior of the word distributions.
     objective_history_ : ndarray
         The objective after each E-step of the last run of EM; without feedback it never rises.
     n_iter_ : int
-        EM rounds of the run that was kept.
+        Number of EM rounds in the run that was kept.
     n_feedback_rounds_ : int
-        Rounds of feedback behind `word_weights_`.
+        Number of feedback rounds that led to `word_weights_`.
     violated_must_link_, violated_cannot_link_ : ndarray of shape (n_violated, 2)
         Pairs that the labels break.
 
     Notes
     -----
-    Constraints: known classes are hard, as observed labels. Must-links, cannot-links and groups are soft: only those
-    that the clusters break change word weights, each by its confidence. Entailed pairs are not added. X holds counts:
-    entries below 0 are refused, and fractions count in part. Counts suit the prior better than TF-IDF.
+    Constraints: known classes are hard; they are observed labels. Must-links, cannot-links and groups are soft. Only
+    broken ones change the word weights, in proportion to their confidence. Entailed pairs are not added. X holds
+    counts. Negative entries are refused, and fractions are allowed. Counts suit the prior better than TF-IDF.
 
     With N(w, x) occurrences of word w in document x and word weights :math:`\gamma`, a document has the probability
 
     .. math:: p(x) = \sum_c p(c) \prod_w p(w \mid c)^{\gamma_w N(w, x)}, \qquad
               p(w \mid c) \propto s + \sum_x N(w, x) \, p(c \mid x)
 
-    in the E-step and the M-step with smoothing s. For a pair of documents, the weights move by the gradient of the
-    weighted divergence of each document from the pair's mean p, which is weighted by length:
+    in the E-step and the M-step, with smoothing s. For a pair of documents, the weights change along the gradient of
+    the weighted divergence of both documents from their mean p, in which each document counts by its length:
 
     .. math:: g_w = N(w, x_1) \log \frac{p(w \mid x_1)}{p(w)} + N(w, x_2) \log \frac{p(w \mid x_2)}{p(w)} \ge 0.
 
-    A round of feedback adds g for broken cannot-links and subtracts it for broken must-links, scaled so that no weight
-    changes by more than `step`, and none falls below 0. The round that breaks fewest pairs is returned. EM starts from
-    k-means with priced constraints on logarithms of counts, weighted by inverse document frequency.
+    A round of feedback adds g for broken cannot-links and subtracts it for broken must-links. The change is scaled so
+    that no weight changes by more than `step`, and no weight falls below 0. The round that breaks the fewest pairs is
+    returned. EM starts from k-means with soft constraints on log-counts weighted by inverse document frequency.
     Time O(t k m) for t rounds of EM and m stored counts; memory O(m + n k + k d). Sparse rows stay sparse.
     Departs from [1]_: EM starts from k-means, not at random, and the step is scaled.
 
@@ -220,7 +220,7 @@ class FeedbackNaiveBayes(ConstrainedClusterer):
         return clusters[chosen]
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probability of each cluster for each row, by the weighted words; constraints play no part.
+        """Probability of each cluster for each row, given the word weights; constraints are not used.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class FeedbackNaiveBayes(ConstrainedClusterer):
         return np.asarray(scores)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The label of the most probable cluster of each row; constraints play no part.
+        """Return the label of the most probable cluster of each row; constraints are not used.
 
         Parameters
         ----------
@@ -247,13 +247,13 @@ class FeedbackNaiveBayes(ConstrainedClusterer):
         return self._with_class_names(self.cluster_labels_[chosen])
 
     def important_words(self, words: Sequence[Any] | None = None, *, n_words: int = 20) -> list[WordWeight]:
-        """The words whose weight feedback has raised most, the heaviest first.
+        """List the words whose weight feedback has raised most, heaviest first.
 
         Parameters
         ----------
         words : sequence of length n_features, optional
             The word of each column, such as ``vectorizer.get_feature_names_out()``. Default: the column names of a
-            frame, else the numbers of the columns.
+            frame, or else the column numbers.
         n_words : int, default=20
 
         Returns
@@ -270,7 +270,7 @@ class FeedbackNaiveBayes(ConstrainedClusterer):
         return [WordWeight(names[at], float(self.word_weights_[at]), labels[at]) for at in raised.tolist()]
 
     def cluster_words(self, words: Sequence[Any] | None = None, *, n_words: int = 10) -> dict[Any, list[Any]]:
-        """The words that speak most for each cluster, given their weights.
+        """List the most characteristic words of each cluster, given the word weights.
 
         Parameters
         ----------
@@ -281,7 +281,8 @@ class FeedbackNaiveBayes(ConstrainedClusterer):
         Returns
         -------
         dict
-            Words by label, those with the largest part in the divergence of the cluster from all rows first.
+            A list of words for each label. Words come first that contribute most to the divergence of the cluster's
+            word distribution from that of all rows.
         """
         check_is_fitted(self)
         names = self._words(words)
@@ -299,12 +300,14 @@ class FeedbackNaiveBayes(ConstrainedClusterer):
         n_columns = len(self.word_weights_)
         names: Sequence[Any] = getattr(self, "feature_names_in_", range(n_columns)) if words is None else words
         if len(names) != n_columns:
-            raise ParameterError(f"words has {len(names)} entries, but X had {n_columns} columns. Give one per column.")
+            raise ParameterError(
+                f"words has {len(names)} entries, but X had {n_columns} columns. Pass one word per column."
+            )
         return names
 
 
 class Run(NamedTuple):
-    """Result of `multinomial_em`: logarithms of p(c) and p(w given c), posteriors, objectives of all rounds."""
+    """Result of `multinomial_em`: the logarithms of p(c) and p(w given c), posteriors, and the objective per round."""
 
     log_weights: FloatArray
     log_words: FloatArray
@@ -334,7 +337,7 @@ def feedback_naive_bayes(
     max_iter: int,
     tol: float,
 ) -> FeedbackResult:
-    """Run EM from several starts; then change word weights by the pairs that the best result breaks, and repeat."""
+    """Run EM from several starts, change word weights for the pairs that the best result breaks, and repeat."""
     pairs = StatedPairs(constraints)
     known = _known(constraints, clusters)
     options: dict[str, Any] = {"smoothing": smoothing, "max_iter": max_iter, "tol": tol}
@@ -373,10 +376,10 @@ def multinomial_em(
     max_iter: int,
     tol: float,
 ) -> Run:
-    """EM from the posteriors of the first M-step (Algorithm 16), with `weighted` counts in the E-step (Eq. 68).
+    """Run EM from initial posteriors (Algorithm 16), with `weighted` counts in the E-step (Eq. 68).
 
     `known` is the position of the known class of each row, -1 for none. The objective may rise if the weighted counts
-    are not the counts.
+    differ from the counts.
     """
     total = max(float(counts.sum()), 1.0)
     labelled = np.flatnonzero(known >= 0)
@@ -397,7 +400,7 @@ def multinomial_em(
 
 
 def pair_gradient(counts: sparse.csr_array, pairs: IntArray) -> sparse.csr_array:
-    """Eq. 67, one row for each pair: how far each word tells the two documents apart. No entry is below 0."""
+    """Gradient of each pair (Eq. 67), one row per pair: how well each word distinguishes the two documents, >= 0."""
     first, second = counts[pairs[:, 0]], counts[pairs[:, 1]]
     lengths = [np.asarray(part.sum(axis=1)).ravel() for part in (first, second)]
     apart = _information(first, lengths[0]) + _information(second, lengths[1])
@@ -413,7 +416,7 @@ def _information(counts: sparse.csr_array, lengths: FloatArray) -> sparse.csr_ar
 
 
 class StatedPairs:
-    """Pairs and groups, each pair once with its highest confidence."""
+    """Given pairs and pairs from groups: distinct pairs, each with its highest confidence."""
 
     def __init__(self, constraints: Constraints) -> None:
         self._given = []
@@ -459,7 +462,7 @@ class StatedPairs:
 def _starts(
     counts: sparse.csr_array, constraints: Constraints, clusters: IntArray, n_init: int, rng: np.random.Generator
 ) -> Any:
-    """The first clusters of each start, by k-means with cosines and priced constraints."""
+    """Find the first clusters of each start by k-means with cosine distance and soft constraints."""
     rare = np.log1p(counts.shape[0]) - np.log1p(np.bincount(counts.indices, minlength=counts.shape[1])) + 1
     features = sparse.csr_array((np.log1p(counts.data), counts.indices, counts.indptr), shape=counts.shape)
     problem = Problem.prepare(_weighted(features, rare), np.empty(0), "cosine", None)
@@ -492,7 +495,7 @@ def _known(constraints: Constraints, clusters: IntArray) -> IntArray:
 
 
 def _as_counts(X: Any) -> sparse.csr_array:
-    """The counts as CSR in double precision, without stored zeros or repeated entries; X is left alone."""
+    """Convert X to a CSR matrix in double precision without stored zeros or repeated entries; X is not changed."""
     counts = sparse.csr_array(X, dtype=np.float64, copy=True)
     counts.sum_duplicates()
     counts.eliminate_zeros()
@@ -500,7 +503,7 @@ def _as_counts(X: Any) -> sparse.csr_array:
 
 
 def _weighted(counts: sparse.csr_array, word_weights: FloatArray) -> sparse.csr_array:
-    """The counts times the weight of their word."""
+    """Multiply each count by the weight of its word."""
     data = counts.data * word_weights[counts.indices]
     return sparse.csr_array((data, counts.indices, counts.indptr), shape=counts.shape)
 

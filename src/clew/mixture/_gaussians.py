@@ -1,4 +1,4 @@
-"""Gaussian components: densities, and their parameters from weighted rows, for four kinds of covariance."""
+"""Gaussian components: their densities, and parameter estimates from weighted rows, for four kinds of covariance."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from clew.exceptions import DataError
 
 FloatArray = npt.NDArray[np.float64]
 
-# Rows per block, so that a block stays in the cache.
+# Number of rows per block, chosen so that a block stays in the cache.
 _BLOCK_ROWS = 4096
-# Added to the rows of a component, as in scikit-learn, so that an empty one divides by no zero.
+# Added to the row count of each component, as in scikit-learn, so that an empty one causes no division by zero.
 _NO_ROWS = 10 * np.finfo(np.float64).eps
 # A component with fewer expected rows than this keeps its mean and covariance.
 _DEAD = 1e-8
@@ -24,8 +24,8 @@ class Gaussians(NamedTuple):
     """Means and covariances of the components.
 
     The shape of `covariances` depends on the kind: (k, d, d) for "full", (d, d) for "tied", (k, d) for "diag" and (k,)
-    for "spherical". `factors` are what densities are computed from: inverse Cholesky factors for "full" and "tied", and
-    inverse standard deviations for the others.
+    for "spherical". Densities are computed from `factors`: inverse Cholesky factors for "full" and "tied", and inverse
+    standard deviations for the others.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class Gaussians(NamedTuple):
         else:
             factors = self.factors if self.kind == "diag" else np.repeat(self.factors[:, None], n_columns, axis=1)
             precisions = factors**2
-            # Expanded squares lose the digits of a common offset, so rows and means are centred first.
+            # Expanding the squares loses precision if rows and means share a large offset, so both are centred first.
             center = self.means.mean(axis=0)
             means = self.means - center
             linear, constant = (-2 * means * precisions).T, (means**2 * precisions).sum(axis=1)
@@ -78,7 +78,7 @@ class Gaussians(NamedTuple):
 
 
 def with_factors(kind: str, means: FloatArray, covariances: FloatArray) -> Gaussians:
-    """The components with these means and covariances; refused if a covariance is singular."""
+    """Build components from means and covariances; raise if a covariance is singular."""
     if kind in ("diag", "spherical"):
         if not (covariances > 0).all():
             _refuse_singular(int(np.argwhere(covariances <= 0)[0][0]))
@@ -96,15 +96,15 @@ def with_factors(kind: str, means: FloatArray, covariances: FloatArray) -> Gauss
 
 def _refuse_singular(component: int) -> None:
     raise DataError(
-        f"The covariance of component {component} is singular: its rows agree in a direction. Raise reg_covar, lower "
-        "n_clusters, or use covariance_type='diag' or 'spherical'."
+        f"The covariance of component {component} is singular: its rows do not vary in some direction. "
+        "Raise reg_covar, lower n_clusters, or use covariance_type='diag' or 'spherical'."
     )
 
 
 def estimate(X: FloatArray, shares: FloatArray, kind: str, reg_covar: float, before: Gaussians | None) -> Gaussians:
-    """Maximum-likelihood components of rows that belong to each component with some share, plus `reg_covar`.
+    """Estimate components by maximum likelihood from rows and their shares, and add `reg_covar` to the variances.
 
-    A component without rows keeps the parameters it had `before`.
+    A component without rows keeps its parameters from `before`.
     """
     counts = shares.sum(axis=0) + _NO_ROWS
     means = shares.T @ X / counts[:, None]
@@ -115,7 +115,7 @@ def estimate(X: FloatArray, shares: FloatArray, kind: str, reg_covar: float, bef
             covariances[one] = (shares[:, one, None] * rows).T @ rows / counts[one]
             covariances[one].flat[:: X.shape[1] + 1] += reg_covar
     elif kind == "tied":
-        # The means are those of `shares`, so that the scatter within is the whole scatter less that of the means.
+        # The means belong to these `shares`, so the scatter within components is the total minus that of the means.
         covariances = (shares.sum(axis=1) * X.T) @ X - (counts * means.T) @ means
         covariances /= counts.sum()
         covariances.flat[:: X.shape[1] + 1] += reg_covar

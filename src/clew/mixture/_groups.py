@@ -1,7 +1,7 @@
 """Uncertain groups as a prior over the components of a mixture (`law2004`).
 
-A row in a group copies the group's label with the probability that its strength says. Otherwise its label is drawn
-from the mixing weights, like that of any row.
+A row in a group copies the group's label with a probability, the strength of the row in the group. Otherwise its label
+is drawn from the mixing weights, as for any other row.
 """
 
 from __future__ import annotations
@@ -16,14 +16,18 @@ from clew.mixture._em import Expectation, FloatArray, IntArray, log_sum, normali
 from clew.mixture._pairs import MixtureUnits
 from clew.solvers.inference import Factors, Inference
 
+# A row in groups of strength s counts 1 - 3 s (1 - s) times. Rows in doubtful pairs are no random sample: people ask
+# about rows between clusters, and those would pull the components towards each other (docs/decisions.md).
+_DOUBT = 3.0
+
 
 class Sources(NamedTuple):
     """Which units may copy which labels.
 
-    `odds` is a sparse matrix, units x labels: the odds that a unit copies a label, against a label drawn on its own.
-    `own` is the label that each unit draws if it copies none, -1 if no other unit can copy it.
+    `odds` is a sparse matrix of shape (units, labels): the odds that a unit copies a label rather than draws its own.
+    `own` is the index of the label that a unit draws if it copies none, -1 if no other unit can copy that label.
 
-    Example: unit 0 is an anchor, and unit 1 is the same with confidence 0.8. Label 0 is that of unit 0::
+    Example: unit 0 is an anchor, and a must-link of confidence 0.8 ties unit 1 to it. Label 0 is that of unit 0::
 
         odds = [[0], [4]]   own = [0, -1]
     """
@@ -33,24 +37,30 @@ class Sources(NamedTuple):
 
 
 class GroupKnowledge:
-    r"""Groups with strengths as a prior: :math:`P(z_u = j) = \gamma_{u0} \pi_j + \sum_l \gamma_{ul} [w_l = j]`.
+    r"""Soft groups as a prior: :math:`P(z_u = j) = \gamma_{u0} \pi_j + \sum_l \gamma_{ul} [w_l = j]`.
 
     Parameters
     ----------
     units : MixtureUnits
-        Components that copy a label, whose label is copied, that have several rows, or a known class.
+        Components that copy a label, whose label is copied, that have several rows, or that have a known class.
     sources : Sources
-    weight : float
-        How often rows in units count, compared with free rows.
+    weight : float or None
+        How often rows in units that copy a label, or whose label is copied, count, compared with other rows. None: the
+        mean of :math:`1 - 3 \gamma (1 - \gamma)`, which is 1 for certain strengths and 1/4 for even ones.
     """
 
-    def __init__(self, units: MixtureUnits, sources: Sources, weight: float, n_states: int, exact_limit: int) -> None:
-        self.units, self._weight, self._own = units, weight, sources.own
+    def __init__(
+        self, units: MixtureUnits, sources: Sources, weight: float | None, n_states: int, exact_limit: int
+    ) -> None:
+        self.units, self._own = units, sources.own
         odds = sources.odds
         n_sources = np.diff(odds.indptr)
         self._anchors = np.flatnonzero(sources.own >= 0)
         # A unit that copies nothing and is copied needs no factor: its label is a variable with its own potential.
-        self._mixed = np.flatnonzero((n_sources > 0) | (sources.own < 0))
+        self._mixed = np.flatnonzero(n_sources > 0)
+        # Units without a source are certain and independent of all others.
+        self._is_doubtful = (n_sources > 0) | (sources.own >= 0)
+        self._single = np.flatnonzero(~self._is_doubtful)
         odds, own = sparse.csr_array(odds[self._mixed]), sources.own[self._mixed]
         total = 1 + np.asarray(odds.sum(axis=1)).ravel()
         self._log_free = -np.log(total)
@@ -58,21 +68,26 @@ class GroupKnowledge:
         child = own >= 0
         labels = np.insert(odds.indices.astype(np.int64), ends[child], own[child])
         shares = odds.data / np.repeat(total, np.diff(odds.indptr))
+        # Whether statements turn the clusters is decided by all that they say. Their weight then decides how far.
+        self._weight_of_evidence = 1.0 if weight is None else weight
+        if weight is None:
+            weight = float(np.mean(1 - _DOUBT * shares * (1 - shares))) if len(shares) else 1.0
+        self._weight = weight
         strengths = np.insert(shares, ends[child], 1.0)
         ptr = np.append(0, ends + np.cumsum(child)).astype(np.int64)
         self._n_labels = sources.odds.shape[1]
-        # Labels that are drawn from the weights: those of groups, and of anchors that copy nothing.
+        # The labels of groups, and of anchors that copy nothing, are drawn from the mixing weights.
         self._is_drawn = np.ones(self._n_labels, dtype=bool)
         self._is_drawn[own[child]] = False
         self._graph = Inference(self._n_labels, n_states, Factors.mixtures(ptr, labels, strengths, child), exact_limit)
         self.n_exact, self.n_loopy = self._graph.n_exact, self._graph.n_loopy
 
     def expect(self, log_densities: FloatArray, log_weights: FloatArray) -> Expectation:
-        """The E-step (Eq. 7 to 9): closed form for free rows, inference on the graph of units and labels."""
+        """The E-step (Eq. 7 to 9): in closed form for free rows, by inference on the graph of units and labels."""
         units = self.units
         if not len(units.rows):
             total = normalise_rows(log_densities, log_weights)
-            return Expectation(log_densities, total, log_densities.sum(axis=0), log_densities)
+            return Expectation(log_densities, total, log_densities.sum(axis=0), log_densities, total)
         scores = units.log_densities(log_densities)
         largest = scores.max(axis=1, keepdims=True)
         scores -= largest
@@ -81,19 +96,24 @@ class GroupKnowledge:
         found = self._graph.run(potentials, scores[self._mixed], log_weights + self._log_free[:, None])
         log_densities[units.rows] = 0
         total = normalise_rows(log_densities, log_weights) - len(units.rows) * log_sum(log_weights)
-        total += self._weight * (found.log_partition + float(largest.sum()))
+        doubtful = found.log_partition + float(largest[self._is_doubtful].sum())
+        single = scores[self._single]
+        total += normalise_rows(single, log_weights) + float(largest[self._single].sum())
+        evidence = total + self._weight_of_evidence * doubtful
+        total += self._weight * doubtful
         log_densities[units.rows] = 0
         drawn = found.marginals[self._is_drawn].sum(axis=0) + found.drawn.sum(axis=0)
-        counts = log_densities.sum(axis=0) + self._weight * drawn
+        counts = log_densities.sum(axis=0) + single.sum(axis=0) + self._weight * drawn
         posteriors = np.empty(scores.shape)
+        posteriors[self._single] = single
         posteriors[self._mixed] = found.joint
         posteriors[self._anchors] = found.marginals[self._own[self._anchors]]
         log_densities[units.rows] = posteriors[units.unit_of]
         weighted = log_densities
         if self._weight != 1:
             weighted = log_densities.copy()
-            weighted[units.rows] *= self._weight
-        return Expectation(log_densities, total, counts, weighted)
+            weighted[units.rows[self._is_doubtful[units.unit_of]]] *= self._weight
+        return Expectation(log_densities, total, counts, weighted, evidence)
 
     def log_weights(self, counts: FloatArray, before: FloatArray) -> FloatArray:
         """The M-step of the mixing weights, Eq. 7."""
@@ -102,7 +122,7 @@ class GroupKnowledge:
 
 
 def certain(constraints: Constraints) -> Constraints:
-    """The certain part: pairs of confidence 1, classes, and rows that are in one soft group with strength 1."""
+    """Keep only certain constraints: pairs of confidence 1, classes, and rows in a soft group with strength 1."""
     known = constraints.at_least(1.0)._replace(
         cannot_link=np.empty((0, 2), dtype=np.int64), cannot_link_confidence=np.empty(0), cannot_groups=None
     )
@@ -117,11 +137,11 @@ def certain(constraints: Constraints) -> Constraints:
 
 
 def read_sources(constraints: Constraints, closed: Closure) -> tuple[IntArray, Sources]:
-    """The components that copy labels or are copied, and the sources of all components.
+    """Find the components that copy labels or are copied, and the sources of all components.
 
-    A soft group has a label of its own, or that of the component whose rows are in it with strength 1. A pair has an
-    anchor, the row with more pairs, and the other row copies the anchor's label. Odds of several sources add up: at
-    most one of them is right.
+    A soft group has its own label, or that of the component whose rows are in it with strength 1. In a pair, the row
+    with more pairs is the anchor, and the other row copies the anchor's label. The odds of several sources add up,
+    because at most one of them is right.
     """
     n_components = closed.n_components
     doubtful = constraints.must_link_confidence < 1
@@ -133,7 +153,7 @@ def read_sources(constraints: Constraints, closed: Closure) -> tuple[IntArray, S
     )
     pairs = np.where(turned[:, None], pairs[:, ::-1], pairs)
     apart = pairs[:, 0] != pairs[:, 1]
-    # A repeated pair says nothing new: the highest confidence counts.
+    # A repeated pair counts once, with its highest confidence.
     order = np.lexsort((-odds[apart], pairs[apart, 1], pairs[apart, 0]))
     stated, given_odds = pairs[apart][order], odds[apart][order]
     first = np.ones(len(stated), dtype=bool)

@@ -1,4 +1,4 @@
-"""Pairs as a prior over the components of a mixture: certain ones join or separate rows, doubtful ones weigh.
+"""Pairs as a prior over the components of a mixture. Certain pairs join or separate rows, others change probabilities.
 
 Rows that certainly belong together form a *unit* with one hidden label. Pairs between units are Potts factors.
 """
@@ -13,26 +13,26 @@ from clew.constraints import Closure
 from clew.mixture._em import Expectation, FloatArray, IntArray, log_sum, normalise_rows
 from clew.solvers.inference import IMPOSSIBLE, Factors, Inference
 
-# Steps of the M-step of the weights in one round, and halvings of a step that does not help.
+# Largest number of ascent steps in the M-step of the weights, and of halvings of a step that does not help.
 _WEIGHT_STEPS, _HALVINGS = 3, 6
-# A weight that knowledge drives to 0 stops here, or approximate normalisers would let it fall forever.
+# Lower bound on a log-weight. With approximate normalisers, a weight that tends to 0 would fall without end.
 _LEAST_LOG_WEIGHT = np.log(1e-12)
-# A smaller relative difference between expected and prior counts ends the M-step of the weights.
+# The M-step of the weights ends when the relative difference between expected and prior counts is below this.
 _SETTLED = 1e-10
 
 
 class MixtureUnits:
-    """Components of rows with one hidden label each; most rows are free and are handled as they are.
+    """Components of rows that share one hidden label. Most rows are free: they are in no unit.
 
-    Five rows, of which 1 and 3 are must-linked and 4 is cannot-linked to 1: `rows` = [1, 3, 4], `unit_of` = [0, 0, 1],
-    `free` = [0, 2].
+    Example of five rows, where 1 and 3 are must-linked and 4 is cannot-linked to 1: `rows` = [1, 3, 4],
+    `unit_of` = [0, 0, 1], `free` = [0, 2].
 
     Attributes
     ----------
     units : ndarray
-        The component in the closure of each unit.
+        The component of the closure that each unit stands for.
     rows, unit_of : ndarray
-        The rows in units, and the unit of each.
+        The rows that are in units, and the unit of each of them.
     sizes : ndarray
         Number of rows in each unit.
     fixed : ndarray
@@ -42,7 +42,7 @@ class MixtureUnits:
     """
 
     def __init__(self, closed: Closure, clusters: IntArray, also: IntArray) -> None:
-        """`also` are components that are units although they are single rows without a cannot-link."""
+        """Build the units. `also` lists components to include although they are single rows without a cannot-link."""
         chosen = (closed.sizes > 1) | closed.tied | (closed.labels >= 0)
         chosen[also] = True
         self.units = np.flatnonzero(chosen)
@@ -61,11 +61,11 @@ class MixtureUnits:
         )
 
     def log_densities(self, of_rows: FloatArray) -> FloatArray:
-        """Sum of the log-densities of each unit's rows; other classes than the known one are impossible."""
+        """Sum of the log-densities of each unit's rows; -inf for all classes but the known one, if there is one."""
         return self.clamp(np.asarray(self._sum @ of_rows[self.rows]))
 
     def clamp(self, scores: FloatArray) -> FloatArray:
-        """The scores, with all states of known units but their class made impossible."""
+        """Set the scores of units with a known class to -inf, except for that class."""
         known = np.flatnonzero(self.fixed >= 0)
         kept = scores[known, self.fixed[known]]
         scores[known] = IMPOSSIBLE
@@ -76,13 +76,13 @@ class MixtureUnits:
 class PairKnowledge:
     r"""Pairs as factors of the prior :math:`P(Z) \propto \prod_u \pi_{z_u}^{s_u} \prod_{uv} e^{w_{uv} [z_u = z_v]}`.
 
-    The normaliser depends on the weights :math:`\pi`, so that their M-step is a concave problem of its own.
+    The normaliser depends on the weights :math:`\pi`, so their M-step is a separate concave problem.
 
     Parameters
     ----------
     units : MixtureUnits
     pairs, pair_weights : ndarray
-        Pairs of units and their weights: -inf if they must differ.
+        Pairs of units and their weights w, which are -inf if the units must differ.
     draws : ndarray
         How often the label of each unit is drawn: once, or once for each row.
     """
@@ -108,11 +108,11 @@ class PairKnowledge:
         self._posteriors = np.zeros((0, n_states))
 
     def expect(self, log_densities: FloatArray, log_weights: FloatArray) -> Expectation:
-        """The E-step: closed form for free rows, inference on the graph of units."""
+        """The E-step: in closed form for free rows, by inference on the graph of units for the others."""
         units = self.units
         if not len(units.rows):
             total = normalise_rows(log_densities, log_weights)
-            return Expectation(log_densities, total, log_densities.sum(axis=0), log_densities)
+            return Expectation(log_densities, total, log_densities.sum(axis=0), log_densities, total)
         scores = units.log_densities(log_densities) + self._draws[:, None] * log_weights
         found = self._graph.run(scores)
         total = found.log_partition - self._log_prior(log_weights)[0]
@@ -123,7 +123,7 @@ class PairKnowledge:
         counts = log_densities.sum(axis=0)
         counts += (self._draws - units.sizes) @ found.marginals
         self._posteriors, self._pair_posteriors = found.marginals, found.joint.sum(axis=1)
-        return Expectation(log_densities, total, counts, log_densities)
+        return Expectation(log_densities, total, counts, log_densities, total)
 
     def _log_prior(self, log_weights: FloatArray) -> tuple[float, FloatArray]:
         """Log-normaliser of the prior, and the expected draws of each component under the prior."""
@@ -132,7 +132,7 @@ class PairKnowledge:
             return norm * self.n_draws, np.exp(log_weights - norm) * self.n_draws
         units = self.units
         scores = self._draws[:, None] * log_weights
-        scores[units.fixed >= 0] = 0  # a known class is an observation: its own draw is counted with the free rows
+        scores[units.fixed >= 0] = 0  # a known class is observed, so its draw is counted with the free rows
         found = self._graph.run(units.clamp(scores))
         norm = log_sum(log_weights)
         drawn = np.where(units.fixed < 0, self._draws, 0) @ found.marginals
@@ -142,7 +142,7 @@ class PairKnowledge:
         )
 
     def log_weights(self, counts: FloatArray, before: FloatArray) -> FloatArray:
-        """Climb the expected log-prior, which is concave in the logarithms of the weights."""
+        """Maximise the expected log-prior, which is concave in the log-weights, by a few ascent steps."""
         counts = np.maximum(counts, np.finfo(np.float64).tiny)
         if self._in_closed_form:
             return np.asarray(np.log(counts / counts.sum()))
@@ -166,7 +166,7 @@ class PairKnowledge:
         return np.asarray(np.maximum(now - log_sum(now), _LEAST_LOG_WEIGHT))
 
     def together(self, pairs: IntArray) -> FloatArray:
-        """Posterior probability that two components are together, for each of some pairs, after the last E-step."""
+        """Posterior probability, after the last E-step, that the two components of each pair are together."""
         places = np.sort(self.units.place[pairs], axis=1)
         found = np.ones(len(pairs))
         apart = np.flatnonzero(places[:, 0] != places[:, 1])

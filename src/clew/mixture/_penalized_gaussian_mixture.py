@@ -28,7 +28,7 @@ from clew.solvers.inference import EXACT_LIMIT
 
 
 class PenalizedGaussianMixture(GaussianMixtureFamily):
-    r"""Gaussian mixture in which every pair is weighted by its confidence (penalized probabilistic clustering).
+    r"""Gaussian mixture that weights every pair by its confidence (penalized probabilistic clustering).
 
     A pair of confidence c multiplies the prior of the assignments in which it holds by c / (1 - c). Certain pairs are
     hard, and a pair of confidence 0.5 has no effect. Use it when both kinds of pairs may be wrong and their confidences
@@ -37,23 +37,24 @@ class PenalizedGaussianMixture(GaussianMixtureFamily):
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        Number of Gaussians. "auto" tries growing numbers and keeps the lowest Bayesian information criterion.
+        Number of Gaussians. "auto" tries increasing numbers and keeps the one with the lowest Bayesian information
+        criterion.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
-        Each component has its own covariance matrix, all share one, or each has its own variances per column or one
-        variance.
+        "full": each component has its own covariance matrix. "tied": all components share one. "diag": each has its
+        own variance per column. "spherical": each has a single variance.
     init : {"neighbourhoods", "k-means++"} or array of shape (n_clusters, n_features), default="neighbourhoods"
-        Initial centres, as in `PCKMeans`. K-means with priced constraints turns them into the first clusters.
+        Initial centres, as in `PCKMeans`. K-means with soft constraints turns them into the first clusters.
     n_init : int or "auto", default="auto"
         Number of starts; the most likely result is returned. "auto" means ten for up to 10,000 rows, fewer for more
         rows, and one from 100,000 rows on.
     max_iter : int, default=300
-        Largest number of EM rounds of one start.
+        Largest number of EM rounds per start.
     tol : float, default=1e-3
-        Stop when the mean log-likelihood of a row gains less.
+        EM stops when the mean log-likelihood of a row rises by less than this.
     reg_covar : float, default=1e-6
         Added to the variances, in squared units of X. With 0, a singular covariance is refused.
     exact_limit : int, default=100,000
-        Messages per connected part and round up to which the inference is exact.
+        Inference in a connected part is exact if it takes at most this many messages per EM round.
     work_limit : int
         Largest number of steps of the search for labels that satisfy all constraints. It counts work, not seconds.
     random_state : int, Generator, RandomState or None
@@ -90,20 +91,20 @@ class PenalizedGaussianMixture(GaussianMixtureFamily):
 
     Notes
     -----
-    Constraints: known classes, groups and pairs of confidence 1 are hard, entailed ones included. Other pairs are
-    priced. With :math:`w = \log c / (1 - c)` for must-links and its negative for cannot-links, it maximises the
+    Constraints: known classes, groups and pairs of confidence 1 are hard, entailed ones included. Other pairs are soft.
+    With :math:`w = \log c / (1 - c)` for must-links and its negative for cannot-links, the method maximises the
     likelihood of the rows under the prior
 
     .. math:: P(Z) = \frac{1}{\Omega} \prod_i \pi_{z_i} \exp \Big( \sum_{ij} w_{ij} [z_i = z_j] \Big).
 
     :math:`\Omega` depends on the weights :math:`\pi`, whose M-step is a concave problem, solved by a few ascent steps.
-    The E-step uses the posterior given the rows (the survey's text has the prior). With certain pairs alone the method
-    is ``ConstrainedGaussianMixture(sampling="rows")``, and without pairs it is the plain mixture. Posteriors are exact
-    on parts without loops and on small parts with loops (`exact_limit`). On other parts they come from loopy belief
-    propagation (`n_loopy_parts_`). Time O(t n k d) for t rounds (times d for "full" and "tied") and O(k) per message;
-    memory O(n k).
-    Departs from [1]_: belief propagation takes the place of mean field and Gibbs sampling, because mean field cannot
-    hold a hard cannot-link.
+    The E-step uses the posterior given the rows; the survey's text has the prior. With certain pairs only, the method
+    equals ``ConstrainedGaussianMixture(sampling="rows")``, and without pairs it is a plain mixture. Posteriors are
+    exact on connected parts without loops, and on small parts with loops (`exact_limit`). On other parts they come from
+    loopy belief propagation (`n_loopy_parts_`). Time O(t n k d) for t rounds (times d for "full" and "tied") and O(k)
+    per message; memory O(n k).
+    Departs from [1]_: belief propagation replaces mean field and Gibbs sampling, because mean field cannot enforce a
+    hard cannot-link.
 
     References
     ----------
@@ -160,7 +161,10 @@ class PenalizedGaussianMixture(GaussianMixtureFamily):
 
     @classmethod
     def _examples(cls) -> list[PenalizedGaussianMixture]:
-        return [cls(n_clusters=3, random_state=0), cls(n_clusters=3, covariance_type="diag", random_state=0)]
+        return [
+            cls(n_clusters=3, n_init=2, random_state=0),
+            cls(n_clusters=3, covariance_type="diag", n_init=2, random_state=0),
+        ]
 
     def _certain(self, constraints: Constraints) -> Constraints:
         return constraints.at_least(1.0)
@@ -205,7 +209,7 @@ class PenalizedGaussianMixture(GaussianMixtureFamily):
 
 
 def doubtful_pairs(constraints: Constraints) -> tuple[IntArray, FloatArray]:
-    """Pairs below confidence 1, each kind once with its highest confidence, and their log-odds to be together."""
+    """Distinct pairs of each kind with a confidence below 1, and the log-odds that their rows are together."""
     found, weights = [], []
     for sign, pairs, confidence in (
         (1, constraints.must_link, constraints.must_link_confidence),

@@ -1,4 +1,4 @@
-"""A Gaussian mixture with uncertain groups: a row copies its group's label with the probability of its strength.
+"""A Gaussian mixture with uncertain groups: the strength of a row is the probability that it has its group's label.
 
 Law, Topchy and Jain 2004 (`law2004`).
 """
@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from clew._base import Capabilities
-from clew._validation import Allowed, above
+from clew._validation import Allowed, above, words
 from clew.constraints import Constraints
 from clew.constraints._arrays import distinct_pairs
 from clew.mixture._constrained_gaussian_mixture import as_closed
@@ -25,33 +25,35 @@ from clew.solvers.inference import EXACT_LIMIT
 class SoftGroupMixture(GaussianMixtureFamily):
     r"""Gaussian mixture in which groups and must-links hold with a probability.
 
-    The label of a row in a group is that of the group with the probability of the row's strength, and is drawn from the
-    mixing weights otherwise. Statements are overruled if the rows clearly contradict them. Use it when must-links
-    or groups come from people or programs that err.
+    A row in a group copies the group's label with a probability, the strength of the row. Otherwise its label is drawn
+    from the mixing weights. Groups and must-links are overruled where the rows clearly contradict them. Use it when
+    must-links or groups come from people or programs that make mistakes.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        Number of Gaussians. "auto" tries growing numbers and keeps the lowest Bayesian information criterion.
+        Number of Gaussians. "auto" tries increasing numbers and keeps the one with the lowest Bayesian information
+        criterion.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         Each component has its own covariance matrix, all share one, or each has its own variances per column or one
         variance.
-    knowledge_weight : float, default=1.0
-        How often a row in a group or pair counts, compared with other rows. Raise it if few of many rows are in
-        groups or pairs.
+    knowledge_weight : float or "auto", default="auto"
+        How often a row in a doubtful pair or a group counts, compared with other rows. Raise it if few of many rows are
+        in groups or pairs. 1 counts all rows once, as in [1]_. "auto" counts such rows less, the more doubtful the
+        strengths s are: the mean of 1 - 3 s (1 - s).
     init : {"neighbourhoods", "k-means++"} or array of shape (n_clusters, n_features), default="neighbourhoods"
-        Initial centres, as in `PCKMeans`. K-means with priced constraints turns them into the first clusters.
+        Initial centres, as in `PCKMeans`. K-means with soft constraints turns them into the first clusters.
     n_init : int or "auto", default="auto"
-        Number of starts; the most likely result is returned. "auto" means ten for up to 10,000 rows, fewer for more
+        Number of starts without and with the doubtful knowledge. "auto" means ten for up to 10,000 rows, fewer for more
         rows, and one from 100,000 rows on.
     max_iter : int, default=300
-        Largest number of EM rounds of one start.
+        Largest number of EM rounds per start.
     tol : float, default=1e-3
-        Stop when the mean log-likelihood of a row gains less.
+        EM stops when the mean log-likelihood of a row rises by less than this.
     reg_covar : float, default=1e-6
         Added to the variances, in squared units of X. With 0, a singular covariance is refused.
     exact_limit : int, default=100,000
-        Messages per connected part and round up to which the inference is exact.
+        Inference in a connected part is exact if it takes at most this many messages per EM round.
     random_state : int, Generator, RandomState or None
 
     Attributes
@@ -69,7 +71,7 @@ class SoftGroupMixture(GaussianMixtureFamily):
         As in scikit-learn: (k, d, d) for "full", (d, d) for "tied", (k, d) for "diag", (k,) for "spherical".
     cluster_sizes_ : ndarray of shape (n_clusters,)
     objective_ : float
-        Minus the log-likelihood.
+        Minus the log-likelihood, in which rows count as `knowledge_weight` says.
     objective_history_ : ndarray
         The objective after each E-step; it never rises.
     bic_, aic_ : float
@@ -85,8 +87,8 @@ class SoftGroupMixture(GaussianMixtureFamily):
     Notes
     -----
     Constraints: known classes, must-groups and must-links of confidence 1 are hard. Must-links of a lower confidence c
-    and soft groups are priced. Cannot-links are not used, as in the paper; broken ones are reported. A row i with
-    strengths :math:`\gamma_{il}` in groups with labels :math:`w_l` has
+    and soft groups are soft. Cannot-links are not used, as in the paper; broken ones are reported. For a row i with
+    strengths :math:`\gamma_{il}` in groups with labels :math:`w_l`,
 
     .. math:: P(z_i = j) = \Big(1 - \sum_l \gamma_{il}\Big) \pi_j + \sum_l \gamma_{il} [w_l = j],
               \qquad P(w_l = j) = \pi_j,
@@ -94,6 +96,8 @@ class SoftGroupMixture(GaussianMixtureFamily):
     and EM follows Eq. 7 to 9 of [1]_. A pair is an anchor, the row with more pairs, and a partner that copies the
     anchor's label with probability c. Where a row has several sources (pairs on two anchors, or a pair and a group), at
     most one of them is right: their odds :math:`c / (1 - c)` add up. Groups of strength 1 are must-groups.
+    EM starts at the most likely mixture without doubtful knowledge. It returns another start only if the log-likelihood
+    there, with all rows counted once, is higher by 10, because small gains are often spurious.
     Inference is exact where rows and groups form no loop and on small loops (`exact_limit`), where loops are cut by
     clamping labels. Elsewhere it is loopy belief propagation, counted in `n_loopy_parts_`. Time O(t n k d) for t rounds
     (times d for "full" and "tied") and O(k) per message; memory O(n k).
@@ -122,14 +126,14 @@ class SoftGroupMixture(GaussianMixtureFamily):
         predicts=True,
         monotone=True,
     )
-    _parameters: ClassVar[dict[str, Allowed]] = {**MIXTURE_PARAMETERS, "knowledge_weight": above(0)}
+    _parameters: ClassVar[dict[str, Allowed]] = {**MIXTURE_PARAMETERS, "knowledge_weight": words("auto") | above(0)}
 
     def __init__(
         self,
         n_clusters: int | str = 8,
         *,
         covariance_type: str = "full",
-        knowledge_weight: float = 1.0,
+        knowledge_weight: float | str = "auto",
         init: Any = "neighbourhoods",
         n_init: int | str = "auto",
         max_iter: int = 300,
@@ -154,8 +158,8 @@ class SoftGroupMixture(GaussianMixtureFamily):
     @classmethod
     def _examples(cls) -> list[SoftGroupMixture]:
         return [
-            cls(n_clusters=3, random_state=0),
-            cls(n_clusters=3, covariance_type="tied", knowledge_weight=2.0, random_state=0),
+            cls(n_clusters=3, n_init=2, random_state=0),
+            cls(n_clusters=3, covariance_type="tied", n_init=2, knowledge_weight=2.0, random_state=0),
         ]
 
     def _usable(self, constraints: Constraints) -> Constraints:
@@ -171,10 +175,11 @@ class SoftGroupMixture(GaussianMixtureFamily):
         involved, sources = read_sources(constraints, closed)
         units = MixtureUnits(closed, clusters, involved)
         of_units = Sources(sparse.csr_array(sources.odds[units.units]), sources.own[units.units])
-        return GroupKnowledge(units, of_units, self.knowledge_weight, len(clusters), self.exact_limit)
+        weight = None if isinstance(self.knowledge_weight, str) else self.knowledge_weight
+        return GroupKnowledge(units, of_units, weight, len(clusters), self.exact_limit)
 
     def _for_start(self, constraints: Constraints) -> Constraints:
-        """Soft groups become must-links with the strongest row of the group."""
+        """Replace soft groups by must-links to the strongest row of each group."""
         known = as_closed(certain(constraints).closure(), constraints)
         doubtful = constraints.must_link_confidence < 1
         stated = distinct_pairs(constraints.must_link[doubtful], constraints.must_link_confidence[doubtful])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from clew import Constraints
+from clew import ConstrainedGaussianMixture, Constraints, COPKMeans, GraphPropagation
 from clew._distances import VECTOR_METRICS
 from clew.audit import impact
 from clew.exceptions import ConstraintError, DataError, ParameterError
@@ -35,6 +35,65 @@ def test_wrong_pairs_are_suspect_and_right_ones_cost_nothing(blobs, model):
     assert found.converged and found.lower_bound <= found.upper_bound
     assert found.total == found.must_link_score.sum() + found.cannot_link_score.sum()
     assert found.fraction_suspect == 0.5
+
+
+def test_a_fitted_mixture_prices_pairs_by_its_chances(blobs):
+    mixture = ConstrainedGaussianMixture(3, covariance_type="tied", random_state=0).fit(blobs)
+    found = impact(blobs, WRONG, 3, mixture)
+    assert found.model == "ConstrainedGaussianMixture" and found.converged
+    assert found.must_link_suspect.tolist() == [False, True]
+    assert found.cannot_link_suspect.tolist() == [True, False]
+    assert found.must_link_chance == pytest.approx([1, 0], abs=1e-6)
+    assert found.cannot_link_chance == pytest.approx([1, 0], abs=1e-6)
+    by_rows = {row["rows"]: row for row in found.table()}
+    assert by_rows[0, 10]["chance"] == found.must_link_chance[1]
+    assert by_rows[0, 10]["sentence"].endswith("The model has them together with a chance of 0%.")
+    assert impact(blobs, WRONG, 3).must_link_chance is None
+
+
+def test_prices_of_a_fitted_model_are_differences_of_logarithms():
+    """Two rows that a model separates with chances 0.8 and 0.9 are joined at a cost of min(log 4, log 9)."""
+    X = np.arange(4.0)[:, None]
+    chances = np.array([[0.8, 0.2], [0.1, 0.9], [0.7, 0.3], [0.4, 0.6]])
+    found = impact(X, {"must_link": [(0, 1), (0, 2)], "cannot_link": [(1, 3)]}, 2, Chances(chances))
+    assert found.lower_bound <= found.upper_bound
+    assert found.upper_bound == pytest.approx(-np.log([0.8, 0.7, 0.1, 0.4]).sum() + np.log(0.4 / 0.6), abs=2)
+    assert found.labels.tolist() == [0, 1, 0, 1]
+    assert found.unit == pytest.approx(np.median(np.log([4, 9, 7 / 3, 1.5])))
+    assert found.must_link_suspect.tolist() == [True, False]
+    assert found.cannot_link_suspect.tolist() == [True]
+    assert found.must_link_chance == pytest.approx([0.26, 0.62])
+
+
+def test_classes_and_groups_are_priced_by_a_fitted_model(blobs):
+    model = GraphPropagation(3, random_state=0).fit(blobs, constraints={"must_link": [(0, 1), (10, 11), (20, 21)]})
+    classes = np.full(30, -1)
+    classes[[0, 1, 2, 10, 11, 12]] = [0, 0, 1, 1, 1, 1]
+    found = impact(blobs, Constraints(labels=classes), 3, model)
+    assert np.flatnonzero(found.label_suspect).tolist() == [2]
+
+
+class Chances:
+    """A model that knows the chances of its own rows."""
+
+    def __init__(self, probabilities_):
+        self.probabilities_ = probabilities_
+
+
+def test_fitted_models_that_do_not_fit_are_refused(blobs):
+    mixture = ConstrainedGaussianMixture(3, random_state=0).fit(blobs)
+    with pytest.raises(ParameterError, match="n_clusters=2, but model=ConstrainedGaussianMixture has 3 clusters"):
+        impact(blobs, WRONG, 2, mixture)
+    with pytest.raises(
+        ParameterError, match="metric with model=ConstrainedGaussianMixture: a fitted model has its own"
+    ):
+        impact(blobs, WRONG, 3, mixture, metric="cosine")
+    with pytest.raises(ParameterError, match="solver='lp' with model=ConstrainedGaussianMixture"):
+        impact(blobs, WRONG, 3, mixture, solver="lp")
+    with pytest.raises(ParameterError, match=r"model=Chances have shape \(2, 3\), but X has 30 rows"):
+        impact(blobs, WRONG, 3, Chances(np.ones((2, 3)) / 3))
+    with pytest.raises(ParameterError, match="model=COPKMeans has no probabilities"):
+        impact(blobs, WRONG, 3, COPKMeans(3, random_state=0).fit(blobs))
 
 
 def test_table_ranks_and_tells_in_the_users_ids(blobs):
