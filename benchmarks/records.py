@@ -41,7 +41,7 @@ def run(*, quick: bool) -> Report:
 
 
 def measure(table: Any, entity: np.ndarray, budgets: tuple[int, ...], noise: float) -> dict[str, Any]:
-    questions = Questions(np.zeros((table.n_rows, 1)), UncertainMatches(table), random_state=0)
+    questions = Questions(np.zeros((table.n_rows, 1)), UncertainMatches(), random_state=0, records=table)
     oracle = Oracle(entity, noise=noise, random_state=0)
     none, found, seconds = Constraints(n_samples=len(entity)), {}, []
     for n_answers in range(max(budgets) + 1):

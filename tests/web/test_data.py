@@ -14,7 +14,12 @@ from tests.web.conftest import TOKEN
 def test_rows_as_cards_show_them(client):
     client.get("/api/labels")
     rows = client.get("/api/rows", params={"ids": ["a", "e"]}).json()
-    assert rows[0] == {"id": "a", "values": {"name": "a", "x": 0, "y": 0, "note": "=1+1"}, "cluster": 0}
+    assert rows[0] == {
+        "id": "a",
+        "values": {"name": "a", "x": 0, "y": 0, "note": "=1+1"},
+        "cluster": 0,
+        "probability": None,
+    }
     assert rows[1]["cluster"] == 1
     assert client.get("/api/rows?ids=nobody").status_code == 404
     assert client.get("/api/rows").status_code == 422

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from clew._validation import check_parameters, integer
+from clew._validation import check_parameters, integer, words
 from clew.active._answer_errors import (
     Placement,
     check_question,
@@ -23,6 +23,7 @@ from clew.active._answer_errors import (
 from clew.active._answers import Pair
 from clew.active._explore_consolidate import half_placed
 from clew.active._strategy import Strategy
+from clew.active._uncertain_matches import UncertainMatches
 from clew.active._view import View
 from clew.exceptions import InfeasibleConstraintsError
 from clew.graph._gaussian_process import KernelWeights, LabelledRows, class_probabilities, concatenated, prior_weights
@@ -53,8 +54,11 @@ class Auto(Strategy):
 
     Parameters
     ----------
+    groups : {"large", "small"}, default="large"
+        "small" is for very many groups of few rows, such as duplicate records: `UncertainMatches` then asks and makes
+        the labels, with the same parameters. Their number is never given.
     n_neighbors : int, default=10
-        Neighbours of a row in the graph.
+        Neighbours of a row in the graph, or nearest rows that are candidates.
     random_state : int, default=0
         Seed of the base partitions. It is separate from the seed of `Questions`, so that a resumed log meets the same
         partitions.
@@ -76,14 +80,18 @@ class Auto(Strategy):
     """
 
     has_labels = True
-    keeps_n_clusters = True
 
-    def __init__(self, *, n_neighbors: int = 10, random_state: int = 0) -> None:
-        self.n_neighbors, self.random_state = n_neighbors, random_state
-        check_parameters(self, {"n_neighbors": integer(1), "random_state": integer(0)})
+    def __init__(self, *, groups: str = "large", n_neighbors: int = 10, random_state: int = 0) -> None:
+        self.groups, self.n_neighbors, self.random_state = groups, n_neighbors, random_state
+        allowed = {"groups": words("large", "small"), "n_neighbors": integer(1), "random_state": integer(0)}
+        check_parameters(self, allowed)
+        self.keeps_n_clusters = groups == "large"
 
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
         """Yield one question at a time, each computed from the view alone, so that a fresh start asks the same."""
+        if self.groups == "small":
+            yield from self._matches()(view, rng)
+            return
         while True:
             posterior = self._posterior(view)
             check = check_question(view, posterior.labelled, posterior.own_probabilities)
@@ -97,7 +105,9 @@ class Auto(Strategy):
             yield question
 
     def labels(self, view: View) -> IntArray:
-        """Labels by `GraphPropagation` from all constraints."""
+        """Labels by `GraphPropagation` from all constraints, or by `MatchClustering` for small groups."""
+        if self.groups == "small":
+            return self._matches().labels(view)
         kernels = self.kernel_sum(view)
         known = view.constraints()
         if view.neighbourhoods:
@@ -113,6 +123,13 @@ class Auto(Strategy):
                 return clusters[graph_propagation(kernels, known, clusters, penalty=_PENALTY).labels]
             except InfeasibleConstraintsError:  # the constraints need more clusters than n_clusters
                 n_clusters += 1
+
+    def probabilities(self, view: View, labels: IntArray) -> FloatArray | None:
+        """Probability of each row to belong to its group, if groups are small."""
+        return self._matches().probabilities(view, labels) if self.groups == "small" else None
+
+    def _matches(self) -> UncertainMatches:
+        return UncertainMatches(n_neighbors=self.n_neighbors, random_state=self.random_state)
 
     def _placement_labels(self, view: View, kernels: KernelSum, placed: Placement) -> IntArray:
         """Labels where some answers are wrong: placed rows keep their most likely class, others are predicted.

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from clew._base import ConstrainedClusterer, quietly
-from clew._validation import as_generator, check_matrix, check_parameters, number
+from clew._validation import as_generator, check_matrix, check_parameters, is_table, number
 from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair, Stated, Which
 from clew.active._auto import Auto
 from clew.active._knowledge import Knowledge
@@ -22,7 +22,8 @@ from clew.active._strategy import Question, Strategy, as_strategy, strategy_make
 from clew.active._view import Cache, View
 from clew.constraints import AnswerRecord, Constraints, Contradiction
 from clew.constraints._records import row_of
-from clew.exceptions import ClewError, ConstraintError, ParameterError, StrategyError
+from clew.datasets import Table, as_table, encode
+from clew.exceptions import ClewError, ConstraintError, DataError, ParameterError, StrategyError
 from clew.partitional import PCKMeans
 
 # Largest share of check questions, whose answers are already implied.
@@ -92,7 +93,9 @@ class Questions:
 
     Parameters
     ----------
-    X : array-like or CSR matrix of shape (n_samples, n_features)
+    X : array-like or CSR matrix of shape (n_samples, n_features), or table
+        The rows. A table (a frame with text, a `Table` or a list of dicts) is encoded as vectors by
+        `clew.datasets.encode`, and strategies that compare records get it as it is.
     strategy : Strategy, optional
         Chooses the next question. Default: `Auto`.
     n_clusters : int, optional
@@ -110,6 +113,9 @@ class Questions:
     check_share : float, default=0.05
         Largest share of check questions, whose answers are already implied, from 0 (none) to 0.05. A strategy proposes
         a check question if it suspects a wrong answer (`Auto` does).
+    records : table, optional
+        The rows as a table, for strategies that compare records (`UncertainMatches`, `Auto`). Default: X, if X is a
+        table.
 
     Examples
     --------
@@ -133,6 +139,7 @@ class Questions:
         *,
         trust_n_clusters: bool = True,
         check_share: float = MOST_CHECKS,
+        records: Any = None,
     ) -> None:
         strategy = Auto() if strategy is None else strategy
         _check_strategy(strategy)
@@ -140,8 +147,12 @@ class Questions:
         check_parameters(self, {"check_share": number(0, MOST_CHECKS)})
         if n_clusters is not None and (not isinstance(n_clusters, int | np.integer) or n_clusters < 1):
             raise ParameterError(f"n_clusters={n_clusters!r}: expected an integer >= 1, or None where it is unknown.")
+        if is_table(X):
+            records = X if records is None else records
+            X = encode(X).X
         self.X = check_matrix(X)
         n_rows = self.X.shape[0]
+        self.records = None if records is None else _read_records(records, n_rows)
         if n_clusters is not None and n_clusters > n_rows:
             raise ParameterError(f"n_clusters={n_clusters}, but X has {n_rows} rows. Lower n_clusters.")
         self.strategy, self.n_clusters = strategy, None if n_clusters is None else int(n_clusters)
@@ -486,6 +497,7 @@ class Questions:
             closed.first_row[by_size],
             self._cache,
             deduces=self.trust_n_clusters,
+            records=self.records,
         )
 
     # -- log, constraints and labels -------------------------------------------------------------------------------
@@ -653,6 +665,15 @@ def _check_strategy(strategy: Any) -> None:
         raise ParameterError(f"strategy={strategy.__name__} is a class. Pass an instance: {strategy.__name__}().")
     if not callable(strategy):
         raise ParameterError(f"strategy={strategy!r}: expected a query strategy such as Auto(), not its name.")
+
+
+def _read_records(records: Any, n_rows: int) -> Table:
+    if not is_table(records):
+        raise ParameterError("records: expected a table, such as a frame with columns of text.")
+    table = as_table(records)
+    if table.n_rows != n_rows:
+        raise DataError(f"records has {table.n_rows} rows, but X has {n_rows}. Give one record per row.")
+    return table
 
 
 def _seed_of(random_state: Any) -> int:

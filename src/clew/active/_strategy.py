@@ -47,6 +47,10 @@ class Strategy(Protocol):
         """Cluster the rows of a view. Only called if `has_labels`. Default: one cluster."""
         return np.zeros(view.n_rows, dtype=np.int64)
 
+    def probabilities(self, view: View, labels: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
+        """Probability of each row to belong to its cluster. None if the strategy has no model of it, as by default."""
+        return None
+
 
 class Asker(Strategy):
     """A function, or another callable, as a strategy that only asks."""

@@ -8,15 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from clew._validation import check_parameters, integer, is_table
+from clew._validation import check_parameters, integer
 from clew.active._answer_errors import error_rate
 from clew.active._answers import Pair
 from clew.active._strategy import Strategy
 from clew.active._view import View, distances_to
 from clew.constraints import Constraints
-from clew.datasets import Table, as_table
-from clew.exceptions import DataError, ParameterError
-from clew.matching._match_clustering import Matcher, grouped
+from clew.matching._match_clustering import Matcher, grouped, row_probabilities
 from clew.matching._pair_model import Candidates, PairModel, build_candidates, known_answers
 
 IntArray = npt.NDArray[np.int64]
@@ -37,12 +35,11 @@ class UncertainMatches(Strategy):
 
     The pair model of `MatchClustering` is fitted again after every answer. The next pair has a probability near one
     half; every fifth question also looks for a probability that rests on features that no answer has tested yet. Pairs
-    that decide many others, because their groups are large, come first. `MatchClustering` makes the labels.
+    that decide many others, because their groups are large, come first. `MatchClustering` makes the labels. If
+    `Questions` has a table, its records are compared, else the vectors.
 
     Parameters
     ----------
-    records : table, optional
-        The rows as a frame, a `Table` or a list of dicts. Default: the vectors of the view are compared.
     n_neighbors : int, default=10
         Nearest rows of each row that are candidates.
     random_state : int, default=0
@@ -61,10 +58,7 @@ class UncertainMatches(Strategy):
 
     has_labels = True
 
-    def __init__(self, records: Any = None, *, n_neighbors: int = 10, random_state: int = 0) -> None:
-        if records is not None and not is_table(records):
-            raise ParameterError("records: expected a table, such as a frame with columns of text.")
-        self.records = records
+    def __init__(self, *, n_neighbors: int = 10, random_state: int = 0) -> None:
         self.n_neighbors, self.random_state = n_neighbors, random_state
         check_parameters(self, {"n_neighbors": integer(1), "random_state": integer(0)})
 
@@ -82,16 +76,18 @@ class UncertainMatches(Strategy):
         rng = np.random.default_rng(self.random_state)
         return grouped(model.candidates.pairs, log_odds, known.closure(), _MISSING_WEIGHT, rng)
 
+    def probabilities(self, view: View, labels: IntArray) -> FloatArray:
+        """Probability of each row to belong to its group, see `MatchClustering.row_probabilities_`."""
+        clusters = np.unique(labels, return_inverse=True)[1]
+        pairs = self._model(view).candidates.pairs
+        answers = known_answers(pairs, view.constraints().closure())
+        return row_probabilities(pairs, answers.decide(self._fitted(view).log_odds), clusters)
+
     def _model(self, view: View) -> PairModel:
-        key = f"matches {self.n_neighbors} {self.records is None}"
-        return view.once(key, lambda: PairModel.of(self._candidates(view), _PRIOR_STRENGTH))
+        return view.once(f"matches {self.n_neighbors}", lambda: PairModel.of(self._candidates(view), _PRIOR_STRENGTH))
 
     def _candidates(self, view: View) -> Candidates:
-        rows = view.X if self.records is None else as_table(self.records)
-        n_rows = rows.n_rows if isinstance(rows, Table) else rows.shape[0]
-        if n_rows != view.n_rows:
-            raise DataError(f"records has {n_rows} rows, but X has {view.n_rows}. Give one record per row.")
-        matcher = Matcher.of(rows, self.n_neighbors)
+        matcher = Matcher.of(view.X if view.records is None else view.records, self.n_neighbors)
         return build_candidates(matcher.rows, matcher.fields, matcher.keys, np.random.default_rng(0))
 
     def _fitted(self, view: View) -> _Fitted:

@@ -16,6 +16,7 @@ from scipy import sparse
 from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair
 from clew.active._knowledge import Knowledge
 from clew.constraints import Constraints
+from clew.datasets import Table
 from clew.exceptions import StrategyError
 
 # Most calls of `unplaced` and `labels` between two questions. A strategy that makes more is in an endless loop.
@@ -67,6 +68,8 @@ class View:
     Attributes
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
+    records : Table or None
+        The rows as a table, for strategies that compare records.
     n_clusters : int or None
         None if the number of clusters is unknown.
     n_rows : int
@@ -112,7 +115,9 @@ class View:
         cache: Cache,
         *,
         deduces: bool = True,
+        records: Table | None = None,
     ) -> None:
+        self.records = records
         self.X, self.n_clusters, self.knowledge, self.prior = X, n_clusters, knowledge, prior
         self.n_rows = int(X.shape[0])
         self.told: list[list[tuple[Pair, Answer]]] = []

@@ -25,6 +25,7 @@ from clew.audit import (
     propagation,
     review,
 )
+from clew.audit._models import fitted_model
 from clew.audit._plots import panels
 from clew.cli import _exits, _render
 from clew.cli._progress import progress
@@ -80,12 +81,11 @@ class Filtering:
             raise ParameterError(f"--filtered and --output both name {self.path}. Choose another name for one.")
         check_writable(self.path)
 
-    def write(self, X: Any, given: FileOfAnswers, n_clusters: int, random_state: int) -> dict[str, Any]:
+    def write(self, X: Any, given: FileOfAnswers, n_clusters: int, model: Any, random_state: int) -> dict[str, Any]:
         """Write the answers that are kept, and count them. Annotators stay if the file holds nothing but answers."""
         known = given.constraints
-        kept = filter_by_impact(
-            impact(X, known, n_clusters, random_state=random_state), self.drop, keep_free=self.keep_free
-        )
+        prices = impact(X, known, n_clusters, "kmeans" if model is None else model, random_state=random_state)
+        kept = filter_by_impact(prices, self.drop, keep_free=self.keep_free)
         others = (known.labels, known.must_groups, known.cannot_groups, known.soft_groups, known.triplets)
         if any(one is not None and one.shape[0] for one in others):
             kept.to_file(self.path)
@@ -131,7 +131,12 @@ def _save(figure: Any, path: Path) -> None:
 
 
 def run_audit(
-    request: AuditRequest, n_clusters: int, most: int, output: Path | None, filtering: Filtering | None = None
+    request: AuditRequest,
+    n_clusters: int,
+    most: int,
+    output: Path | None,
+    method: str | None = None,
+    filtering: Filtering | None = None,
 ) -> None:
     """Read the data and the answers, rank the answers by suspicion, print them, and write those that are useful."""
     if output is not None:
@@ -141,8 +146,12 @@ def run_audit(
     with progress(f"reading {request.reading.name}", quiet=request.json):
         vectors, given = _read(request, n_clusters)
         X = normalize(vectors.X) if vectors.metric == "cosine" else vectors.X
+    model, seed = None, request.random_state
+    if method is not None:
+        with progress(f"fitting {method}", quiet=request.json):
+            model = fitted_model(method, X, given.constraints, n_clusters, seed)
     with progress("review", quiet=request.json):
-        found = review(X, given.answers, n_clusters, ids=given.constraints.ids, random_state=request.random_state)
+        found = review(X, given.answers, n_clusters, model=model, ids=given.constraints.ids, random_state=seed)
     if request.plot is not None:
         _save(found.plot(most=most), request.plot)
     if output is not None:
@@ -157,7 +166,7 @@ def run_audit(
     useful: dict[str, Any] | None = None
     if filtering is not None:
         with progress("costs of the answers", quiet=request.json):
-            useful = filtering.write(X, given, n_clusters, request.random_state)
+            useful = filtering.write(X, given, n_clusters, model, seed)
     if request.json:
         _render.print_json(
             {

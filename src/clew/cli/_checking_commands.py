@@ -14,6 +14,7 @@ from clew.cli._options import (
     Columns,
     Encoding,
     IdColumn,
+    JudgingModel,
     NClusters,
     Plot,
     RandomState,
@@ -86,6 +87,7 @@ def audit(
     text: TextReading = Texts.AUTO,
     sep: Separator = None,
     encoding: Encoding = None,
+    model: JudgingModel = None,
     most: Annotated[int, typer.Option("-n", "--most", min=1, metavar="N", help="List at most N answers.")] = 20,
     output: Annotated[
         Path | None,
@@ -123,6 +125,8 @@ def audit(
     Each answer is compared with clusterings of the data and with the other
     answers. Contradictions, the cost of keeping the answer, and the error
     rate of its annotator count too. The answers are not changed.
+    --model fits a mixture to the data and the answers; its chance for each
+    pair counts too, and --filtered takes its prices.
     --filtered writes a file for the next clustering: by what keeping them
     costs, without answers that hold anyway and without the costliest.
 
@@ -131,6 +135,7 @@ def audit(
       clew audit data.csv -c answers.csv -k 3
       clew audit data.csv -c answers.csv -k 3 --id name --plot audit.png
       clew audit data.csv -c answers.csv -k 3 -o ranked.csv
+      clew audit data.csv -c answers.csv -k 3 --model penalized-gaussian-mixture
       clew audit data.csv -c answers.csv -k 3 --filtered useful.csv --drop 0.5
       clew audit data.csv -c answers.csv -k 3 --json
     """
@@ -139,7 +144,7 @@ def audit(
     reading = _reading.Reading(data, id_column, columns, scale, text, sep, encoding, random_state)
     request = _audit.AuditRequest(reading, constraints, plot, as_json)
     chosen = _audit.Filtering.of(filtered, drop, keep_free)
-    _audit.run_audit(request, n_clusters, most, output, chosen)
+    _audit.run_audit(request, n_clusters, most, output, model, chosen)
 
 
 @command

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from clew import Constraints
+from clew._base import own_probability
 from clew._registry import by_method_name
 from clew.cli import _exits, _render
 from clew.cli._methods import chosen_method
 from clew.cli._parameters import flag_of, parse_value, signature_of, split_arguments
 from clew.cli._progress import progress
 from clew.cli._reading import STDIN, FileOfAnswers, Reading, Vectors, check_n_clusters
-from clew.datasets import Table, check_writable, write_table
+from clew.datasets import Table, check_writable, golden_records, write_table
 from clew.evaluation import constraint_satisfaction
 from clew.exceptions import DataError, FileError, ParameterError
 
@@ -42,7 +43,10 @@ class ClusterRequest:
     reading: Reading
     n_clusters: str | None
     constraints: Path | None
+    groups: str | None
     method: str
+    source: str | None
+    golden: str | None
     output: str | None
     label_column: str | None
     dissimilarity: Path | None
@@ -63,6 +67,7 @@ def run(request: ClusterRequest, own_flags: Iterable[str]) -> None:
     """Read the data, fit the method, write the labels and print a summary."""
     estimator, reading, has_metric = _estimator(request, own_flags)
     output = _output(request, reading.data)
+    golden = None if request.golden is None else _golden_file(request, reading.data, output)
     with progress(f"reading {reading.name}", quiet=request.quiet):
         table = reading.table(request.label_column)
         rows_as = _rows(request, reading, table, estimator)
@@ -85,10 +90,14 @@ def run(request: ClusterRequest, own_flags: Iterable[str]) -> None:
     clusters = estimator.labels_
     if knowledge.class_names:
         clusters = np.array([names[label] for label in clusters.tolist()], dtype=object)
-    columns = {str(key): rows, "cluster": clusters} | _probability(estimator)
+    columns, probability = {str(key): rows, "cluster": clusters}, own_probability(estimator)
+    if probability is not None:
+        columns["probability"] = probability
     write_table(sys.stdout if output is None else output, columns)
     if output is not None:
         _exits.written.append(output)
+    if golden is not None:
+        _write_golden(golden, table, reading.id_column, clusters)
     result = summary(request.method, estimator, knowledge, rows, names, elapsed, output)
     if rows_as.words is not None:
         result |= _words(estimator, rows_as.words, names)
@@ -98,15 +107,6 @@ def run(request: ClusterRequest, own_flags: Iterable[str]) -> None:
         print_summary(result, _render.console(stderr=output is None), by_texts=by_texts)
     if not request.quiet:
         rows_as.tell()
-
-
-def _probability(estimator: Any) -> dict[str, NDArray[np.float64]]:
-    """Give the probability of each row's own cluster as a column, or no column if the method has no probabilities."""
-    if not hasattr(estimator, "probabilities_"):
-        return {}
-    order = np.argsort(estimator.cluster_labels_, kind="stable")
-    own = order[np.searchsorted(estimator.cluster_labels_, estimator.labels_, sorter=order)]
-    return {"probability": np.take_along_axis(estimator.probabilities_, own[:, None], axis=1)[:, 0]}
 
 
 def _estimator(request: ClusterRequest, own_flags: Iterable[str]) -> tuple[Any, Reading, bool]:
@@ -119,6 +119,8 @@ def _estimator(request: ClusterRequest, own_flags: Iterable[str]) -> tuple[Any, 
         raise ParameterError(f"clew cluster takes one data file ({found} given): clew cluster data.csv -k 3.")
     if "random_state" in defaults:
         parameters["random_state"] = request.reading.random_state
+    if request.groups == "small" and not kind._capabilities.tables:
+        raise ParameterError(f"--groups small: {request.method} makes large groups. Leave out -m.")
     if request.n_clusters is None and kind().capabilities.needs_n_clusters:
         raise ParameterError(f"{request.method} needs the number of clusters: add -k, for example -k 3.")
     if request.n_clusters is not None:
@@ -159,8 +161,12 @@ def _rows(request: ClusterRequest, reading: Reading, table: Table, estimator: An
     if estimator.capabilities.counts:
         counts, words = reading.counts(table, request.label_column)
         return Vectors(counts, None, words)
+    if request.dissimilarity is None and estimator.capabilities.tables:
+        records = reading.records(table, request.label_column, request.source)
+        if records is not None:
+            return Vectors(records, None)
     if request.dissimilarity is None:
-        return reading.vectors(table, request.label_column)
+        return reading.vectors(table, request.label_column, request.source)
     path = request.dissimilarity
     try:
         matrix = np.load(path, allow_pickle=False)
@@ -197,6 +203,26 @@ def _output(request: ClusterRequest, data: str) -> Path | None:
     return output
 
 
+def _golden_file(request: ClusterRequest, data: str, output: Path | None) -> Path:
+    """Give the file for golden records; refuse one that is an input or the file of labels."""
+    path = Path(str(request.golden))
+    for given in (Path(data), request.constraints, output):
+        if given is not None and path.resolve() == given.resolve():
+            raise ParameterError(f"--golden {path} would overwrite another file of this command. Choose another name.")
+    check_writable(path)
+    return path
+
+
+def _write_golden(path: Path, table: Table, id_column: str | None, clusters: NDArray[Any]) -> None:
+    """Write one merged row per cluster, after its name and its number of rows."""
+    names, sizes = np.unique(clusters, return_counts=True)
+    found: dict[str, Any] = {"cluster": names, "n_rows": sizes}
+    values = table.only(name for name, column in table.values.items() if name != id_column and column.ndim == 1)
+    golden = golden_records(values, clusters).values
+    write_table(path, found | {name if name not in found else f"{name} of the record": golden[name] for name in golden})
+    _exits.written.append(path)
+
+
 def _knowledge(request: ClusterRequest, table: Table, ids: NDArray[Any] | None) -> KnownConstraints:
     known: Constraints | None = None
     class_names: list[str] = []
@@ -215,7 +241,23 @@ def _knowledge(request: ClusterRequest, table: Table, ids: NDArray[Any] | None) 
         if pairs.classes is not None:
             class_names = pairs.classes.tolist()
         known = pairs.numbered() if known is None else known | pairs
+    if request.source is not None:
+        apart = Constraints(cannot_groups=_sources(table, request.source), n_samples=table.n_rows)
+        known = apart if known is None else known | apart
     return KnownConstraints(known, class_names, n_unsure)
+
+
+def _sources(table: Table, name: str) -> NDArray[np.int64]:
+    """Give the number of each row's source, -1 where the cell is empty."""
+    names, codes = np.unique([str(value).strip() for value in table.column(name).tolist()], return_inverse=True)
+    found = names[names != ""]
+    if len(found) < 2:
+        value = f'the one value "{found[0]}"' if len(found) else "no value"
+        raise ParameterError(
+            f"--source {name}: the column has {value}, so that no two rows could be together. Choose a column that "
+            "says which list each row comes from, or leave --source out."
+        )
+    return np.where(names[codes] == "", -1, codes)
 
 
 def known_labels(table: Table, name: str) -> tuple[NDArray[np.int64], list[str]]:
@@ -265,7 +307,8 @@ def summary(
 ) -> dict[str, Any]:
     """Collect the results that `--json` prints and the terminal shows."""
     labels = estimator.labels_
-    sizes = {label: int((labels == label).sum()) for label in names}
+    counts = dict(zip(*(found.tolist() for found in np.unique(labels, return_counts=True)), strict=True))
+    sizes = {label: counts.get(label, 0) for label in names}
     named = bool(knowledge.class_names)
     result: dict[str, Any] = {
         "method": method,
@@ -275,6 +318,12 @@ def summary(
             {"cluster": name if named else label, "rows": sizes[label]} for label, name in names.items() if label >= 0
         ],
     }
+    if hasattr(estimator, "medoid_indices_"):
+        medoids = dict(zip(estimator.cluster_labels_.tolist(), rows[estimator.medoid_indices_].tolist(), strict=True))
+        for entry, label in zip(result["clusters"], (label for label in names if label >= 0), strict=True):
+            entry["medoid"] = medoids.get(label)
+        if hasattr(estimator, "lower_bound_"):
+            result["lower_bound"] = estimator.lower_bound_
     if estimator.capabilities.noise:
         result["noise"] = int((labels < 0).sum())
     constraints = knowledge.constraints
@@ -337,6 +386,10 @@ def print_summary(result: dict[str, Any], console: Console, *, by_texts: bool) -
         line = f"{pairs['count']:,} of {pairs['of']:,} violated"
         named = result.get(f"violated_{kind}", [])
         lines.append((_KINDS[kind], f"{line}: {_render.pair_names(named)}" if named and pairs["count"] else line))
+    medoids = [f"{entry['medoid']} ({entry['cluster']})" for entry in clusters if entry.get("medoid") is not None]
+    if medoids:
+        more = f" and {len(medoids) - 10} more" if len(medoids) > 10 else ""
+        lines.append(("medoids", f"{', '.join(medoids[:10])}{more}; rows that stand for their clusters"))
     for name, words in result.get("words", {}).items():
         lines.append((f"words of {name}", ", ".join(map(str, words))))
     if raised := result.get("important_words"):
@@ -353,7 +406,11 @@ def print_summary(result: dict[str, Any], console: Console, *, by_texts: bool) -
     if by_texts:
         lines.append(("distance", "cosine, since texts have most of the weight (to change it: --metric euclidean)"))
     if "objective" in result:
-        lines.append(("objective", _render.number(result["objective"])))
+        line = _render.number(result["objective"])
+        if "lower_bound" in result:
+            bound = result["lower_bound"]
+            line += ", proven optimal" if bound == result["objective"] else f", at least {_render.number(bound)}"
+        lines.append(("objective", line))
     if "rounds" in result:
         lines.append(("time", f"{_render.seconds(result['seconds'])}, {_render.counted(result['rounds'], 'round')}"))
     if result["output"] is not None:

@@ -13,6 +13,7 @@ from clew.cli._options import (
     AsJson,
     Columns,
     Encoding,
+    Groups,
     IdColumn,
     RandomState,
     Scale,
@@ -48,7 +49,21 @@ def cluster(
             "The ids are values of the --id column, or row numbers from 0.",
         ),
     ] = None,
-    method: Annotated[str, typer.Option("-m", "--method", help="See clew methods.")] = "pck-means",
+    groups: Annotated[
+        Groups | None,
+        typer.Option(
+            "--groups",
+            help="Size of the groups: small for very many groups of few rows, such as duplicate records. Their number "
+            "is found.",
+            show_default="large",
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "-m", "--method", help="See clew methods.", show_default="pck-means, or match-clustering for small groups"
+        ),
+    ] = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -61,6 +76,18 @@ def cluster(
     ] = None,
     id_column: IdColumn = None,
     columns: Columns = None,
+    source: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="A cluster has at most one row of each value of this column."),
+    ] = None,
+    golden: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="File for one merged row per cluster: in each column the most frequent value, of equally frequent "
+            "ones the longest, then the first.",
+        ),
+    ] = None,
     label_column: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Known classes of some rows. An empty cell or -1 means unknown."),
@@ -86,7 +113,8 @@ def cluster(
     \b
     Every parameter of the method is a flag too: --penalty 2, --n-init 10,
     --max-iter 50, --metric cosine, --no-entailed (see clew methods NAME).
-    The labels file has two columns: the id (or the row number) and cluster.
+    The labels file has two columns: the id (or the row number) and cluster,
+    and for some methods the probability of the row to belong there.
     With --label-column, clusters are named after the classes. Clusters
     without a known class are called new-1, new-2, ...
     A text cell that a spreadsheet would run as a formula (it starts with =,
@@ -101,6 +129,7 @@ def cluster(
       clew cluster data.csv -k 3 -c answers.csv -m cop-kmeans --scale standard
       clew cluster data.csv -k 3 --label-column class --json -o labels.parquet
       clew cluster words.csv -k 3 -m constrained-kmedoids --dissimilarity d.npy
+      clew cluster customers.csv --groups small --id number --golden clean.csv
       clew cluster - -k 3 < data.csv > labels.csv
     """
     from clew.cli import _cluster, _reading
@@ -111,7 +140,10 @@ def cluster(
         reading=_reading.Reading("", id_column, columns, scale, text, sep, encoding, random_state),
         n_clusters=n_clusters,
         constraints=constraints,
-        method=method,
+        groups=groups,
+        method=method or ("match-clustering" if groups == Groups.SMALL else "pck-means"),
+        source=source,
+        golden=golden,
         output=output,
         label_column=label_column,
         dissimilarity=dissimilarity,

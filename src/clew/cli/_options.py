@@ -28,6 +28,13 @@ class Texts(StrEnum):
     NONE = "none"
 
 
+class Groups(StrEnum):
+    """Values of `--groups`."""
+
+    LARGE = "large"
+    SMALL = "small"
+
+
 class Metric(StrEnum):
     """Values of `--metric`."""
 
@@ -74,6 +81,14 @@ Answers = Annotated[
         help="Answers about pairs: id_1, id_2, answer and optionally confidence, annotator, time.",
     ),
 ]
+JudgingModel = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="A method with probabilities, such as penalized-gaussian-mixture, as one more opinion about each answer.",
+        show_default=False,
+    ),
+]
 # Settings of a project. A flag that is not given leaves the setting of an existing project as it is.
 ProjectScaling = Annotated[Scale | None, typer.Option("--scale", metavar="HOW", help=_SCALING, show_default="auto")]
 ProjectText = Annotated[Texts | None, typer.Option("--text", metavar="HOW", help=_TEXT, show_default="auto")]
@@ -87,6 +102,14 @@ ProjectMetric = Annotated[
 ]
 ProjectNClusters = Annotated[
     int | None, typer.Option("-k", "--n-clusters", min=1, help="Number of clusters.", show_default="unknown")
+]
+ProjectGroups = Annotated[
+    Groups | None,
+    typer.Option(
+        "--groups",
+        help="Size of the groups: small for very many groups of few rows, such as duplicate records.",
+        show_default="large",
+    ),
 ]
 ProjectPlace = Annotated[
     str | None,

@@ -35,6 +35,7 @@ class ProjectRequest:
     text: str | None = None
     constraints: Path | None = None
     n_clusters: int | None = None
+    groups: str | None = None
     method: str | None = None
     strategy: str | None = None
     metric: str | None = None
@@ -62,7 +63,7 @@ class ProjectRequest:
         """Give the settings that were set by flags."""
         columns = None if self.columns is None else column_names(self.columns)
         method = None if self.method is None else chosen_method(self.method)
-        names = ("id_column", "scale", "text", "n_clusters", "strategy", "metric", "overlap", "random_state")
+        names = ("id_column", "scale", "text", "n_clusters", "groups", "strategy", "metric", "overlap", "random_state")
         found = {"columns": columns, "method": method} | {name: getattr(self, name) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -167,7 +168,7 @@ def _change_settings(session: Session, request: ProjectRequest) -> None:
     now = session.settings
     changed = {}
     for name, value in request.settings().items():
-        before = now[name]
+        before = now.get(name)
         if name == "strategy" and before is not None:
             before = before["name"]
         if value == before:

@@ -15,11 +15,13 @@ from clew.cli._options import (
     Columns,
     Data,
     IdColumn,
+    JudgingModel,
     KeepingMethod,
     KnownAnswers,
     Name,
     Overlap,
     Project,
+    ProjectGroups,
     ProjectMetric,
     ProjectNClusters,
     ProjectPlace,
@@ -39,6 +41,7 @@ def serve(
     project: ProjectPlace = None,
     name: Name = None,
     n_clusters: ProjectNClusters = None,
+    groups: ProjectGroups = None,
     scale: ProjectScaling = None,
     text: ProjectText = None,
     metric: ProjectMetric = None,
@@ -89,7 +92,7 @@ def serve(
 
     request = _project.ProjectRequest(
         data=data, project=project, name=name, id_column=id_column, columns=columns, scale=scale, text=text,
-        constraints=constraints, n_clusters=n_clusters, method=method, strategy=strategy, metric=metric,
+        constraints=constraints, n_clusters=n_clusters, groups=groups, method=method, strategy=strategy, metric=metric,
         overlap=overlap, random_state=random_state,
     )  # fmt: skip
     door = _serve.Door(
@@ -106,6 +109,7 @@ def ask(
     columns: Columns = None,
     project: ProjectPlace = None,
     n_clusters: ProjectNClusters = None,
+    groups: ProjectGroups = None,
     scale: ProjectScaling = None,
     text: ProjectText = None,
     metric: ProjectMetric = None,
@@ -134,13 +138,14 @@ def ask(
       clew ask tickets.csv -k 8 --columns subject,body
       clew ask tickets.clew -n 20 --annotator ada
       clew ask tickets.csv --project postgresql://ada@host/answers
+      clew ask customers.csv --id number --groups small
       printf 's\\nd\\nq\\n' | clew ask tickets.csv
     """
     from clew.cli import _ask, _project
 
     request = _project.ProjectRequest(
         data=data, project=project, name=name, id_column=id_column, columns=columns, scale=scale, text=text,
-        constraints=constraints, n_clusters=n_clusters, method=method, strategy=strategy, metric=metric,
+        constraints=constraints, n_clusters=n_clusters, groups=groups, method=method, strategy=strategy, metric=metric,
         overlap=overlap, random_state=random_state,
     )  # fmt: skip
     _ask.run(request, annotator, most)
@@ -166,6 +171,7 @@ def add(
 
     \b
     Each new row joins its nearest cluster, and clusters keep their numbers.
+    With --groups small, a row that matches no group starts one.
     Without FILE, the rows that were appended to the project's data file are
     added.
 
@@ -183,6 +189,7 @@ class Exported(StrEnum):
     """Tables that `clew export` can write."""
 
     LABELS = "labels"
+    GOLDEN = "golden"
     CONSTRAINTS = "constraints"
     ANSWERS = "answers"
 
@@ -191,7 +198,7 @@ class Exported(StrEnum):
 def export(
     project: Project,
     what: Annotated[
-        Exported, typer.Argument(metavar="[WHAT]", help="labels, constraints or answers.")
+        Exported, typer.Argument(metavar="[WHAT]", help="labels, golden, constraints or answers.")
     ] = Exported.LABELS,
     output: Annotated[
         str | None,
@@ -205,7 +212,10 @@ def export(
     """Write the clusters of a project, its constraints, or its answers.
 
     \b
-    labels        the cluster of each row, refitted if there are new answers
+    labels        the cluster of each row, refitted if there are new answers;
+                  with --groups small also the probability that it belongs there
+    golden        one merged row per cluster: in each column the most frequent
+                  value, of equally frequent ones the longest, then the first
     constraints   answers and corrections in force, for clew cluster -c
     answers       every answer with its annotator, time and duration
 
@@ -213,6 +223,7 @@ def export(
     [bold]Examples[/bold]
       clew export tickets.clew -o labels.csv
       clew export tickets.clew answers -o answers.parquet
+      clew export customers.clew golden -o clean.csv
       clew export tickets.clew constraints | head
     """
     from clew.cli import _export
@@ -360,6 +371,7 @@ def review(
         int, typer.Option("-n", "--most", min=1, metavar="N", help="List at most N conflicts and N answers.")
     ] = 20,
     quick: Annotated[bool, typer.Option("--quick", help="Use only the current clusters as evidence.")] = False,
+    model: JudgingModel = None,
     name: Name = None,
     data: Data = None,
     as_json: AsJson = False,
@@ -371,7 +383,8 @@ def review(
     clusterings of the rows and from all other answers. The list also has
     answers that the clusters violate, that contradict others, that people
     disagree about, and that somebody flagged. Confirmed answers (clew correct
-    PROJECT keep NUMBER) are not listed again.
+    PROJECT keep NUMBER) are not listed again. If the method of the project is
+    a mixture, its chance for each pair counts too; --model names another.
 
     \b
     [bold]Examples[/bold]
@@ -380,4 +393,4 @@ def review(
     """
     from clew.cli import _review
 
-    _review.run(project, most, name, data, as_json, quick=quick)
+    _review.run(project, most, name, data, as_json, quick=quick, model=model)

@@ -82,6 +82,14 @@ class Reading:
         )
         return Vectors(encoded.X, encoded)
 
+    def records(self, table: Table, *left_out: str | None) -> Table | None:
+        """Give the columns to compare as records, or None if all of them hold numbers or one holds vectors."""
+        chosen = None if self.columns is None else column_names(self.columns)
+        names = chosen or [name for name in table.features if name not in (self.id_column, *left_out)]
+        columns = [table.column(name) for name in names]
+        is_text = any(column.dtype == object for column in columns)
+        return table.only(names) if is_text and not any(map(_is_matrix, columns)) else None
+
     def counts(self, table: Table, *left_out: str | None) -> tuple[Any, Sequence[Any]]:
         """Give the rows as counts: of the words in columns of text, or columns of numbers as they are; and their names.
 

@@ -15,11 +15,13 @@ from clew.cli._project import opened, typed
 from clew.cli._words import conflict_heading
 
 
-def run(project: str, most: int, name: str | None, data: str | None, as_json: bool, *, quick: bool) -> None:
+def run(
+    project: str, most: int, name: str | None, data: str | None, as_json: bool, *, quick: bool, model: str | None
+) -> None:
     """Print the conflicts, then the suspicious answers, most suspicious first."""
     with opened(project, name, data) as session, progress(f"reviewing {session.name}"):
         session.labels()
-        conflicts, items = session.conflicts(), session.review(quick=quick)
+        conflicts, items = session.conflicts(), session.review(quick=quick, model=model)
     if as_json:
         _render.print_json(
             {"conflicts": [asdict(one) for one in conflicts], "answers": [asdict(item) for item in items]}

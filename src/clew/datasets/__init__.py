@@ -9,6 +9,7 @@ from clew._tables import check_writable, replacing, write_table
 from clew.datasets._as_table import as_table
 from clew.datasets._bundled import Dataset, load, load_breast_cancer, load_digits, load_iris, load_wine, names
 from clew.datasets._encode import Encoded, Encoding, encode
+from clew.datasets._golden import golden_records
 from clew.datasets._read import Table, read_table
 from clew.datasets._scaling import scaled
 from clew.datasets._size import check_size
@@ -22,6 +23,7 @@ __all__ = [
     "check_size",
     "check_writable",
     "encode",
+    "golden_records",
     "load",
     "load_breast_cancer",
     "load_digits",

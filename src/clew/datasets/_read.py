@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from typing import Any, BinaryIO
@@ -73,6 +73,11 @@ class Table:
             hint = f' Did you mean "{close[0]}"?' if close else ""
             raise ParameterError(f'{self.source} has no column "{name}".{hint} It has {_listed(self.columns)}.')
         return self.values[name]
+
+    def only(self, names: Iterable[str]) -> Table:
+        """Return the table with some of its columns."""
+        values = {name: self.column(name) for name in names}
+        return Table(self.source, values, tuple(values), self.n_rows)
 
     def ids(self, name: str) -> NDArray[Any]:
         """Return a column of ids. A missing or repeated id raises an error.

@@ -1,4 +1,4 @@
-"""Matching: many small groups of rows that are the same thing, found by a learned model of pairs."""
+"""Matching: finds many small groups of rows that describe the same thing, with a learned model of row pairs."""
 
 from clew.matching._match_clustering import MatchClustering
 

@@ -1,4 +1,4 @@
-"""Candidate pairs: near rows by the whole row, by equal rare values and by named keys. All other pairs differ."""
+"""Candidate pairs: rows that are similar as a whole, share a rare value or share a key. No others are compared."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from clew.matching._records import Field
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-# Rows that share a value of one column are candidates if no more rows share it.
+# Rows that share a value of one column are candidates if at most this many rows share it.
 _RARE = 4
-# Rows that share a key are candidates if no more rows share it; else each row and the next few of the block are.
+# Rows that share a key form a block. In a block of at most 30 rows, all pairs are candidates. In a larger block, each
+# row is paired with the 10 rows that follow it.
 _MOST_IN_BLOCK, _NEXT = 30, 10
-# A row with more likely partners than this is left out of triangles.
+# A row that likely matches more rows than this is not used to close triangles.
 _MOST_PARTNERS = 50
 
 
 def candidate_pairs(rows: Comparer, fields: Sequence[Field], keys: Sequence[Field]) -> IntArray:
-    """Pairs (i, j), i < j, that may be the same."""
+    """Return the pairs (i, j), i < j, that may match."""
     neighbours = rows.neighbours
     places = np.repeat(np.arange(rows.n_fitted), neighbours.shape[1])
     near = np.column_stack([places, neighbours.ravel()])
@@ -35,7 +36,7 @@ def candidate_pairs(rows: Comparer, fields: Sequence[Field], keys: Sequence[Fiel
 
 
 def _sharing(codes: IntArray, most: int, n_next: int) -> IntArray:
-    """Pairs of rows with one value: all pairs for up to `most` rows, else each row with the next `n_next` ones."""
+    """Pairs of rows that share a value: all pairs for up to `most` rows, else each row with the next `n_next` rows."""
     order = np.argsort(codes, kind="stable")
     order = order[codes[order] >= 0]
     sizes = np.bincount(codes[order]) if len(order) else np.empty(0, dtype=np.int64)
@@ -49,7 +50,7 @@ def _sharing(codes: IntArray, most: int, n_next: int) -> IntArray:
 
 
 def closing_pairs(pairs: IntArray, likely: BoolArray, n_rows: int) -> IntArray:
-    """Pairs that close triangles: both rows are likely the same as a third one, and the pair is no candidate yet."""
+    """Pairs that close triangles: both rows likely match the same third row, and the pair is not yet a candidate."""
     joined = pairs[likely]
     few = np.bincount(joined.ravel(), minlength=n_rows) <= _MOST_PARTNERS
     joined = joined[few[joined].all(axis=1)]

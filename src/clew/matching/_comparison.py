@@ -1,7 +1,8 @@
-"""Compare pairs of rows: the features that the pair model reads, and levels of agreement for the mixture.
+"""Compare pairs of rows: compute features for the pair model, and levels of agreement for the mixture.
 
-Records are compared column by column and as a whole; vectors by their distance. Everything that depends on the fitted
-rows (rarity of words, distances to neighbours) is computed once, so that new rows are compared in the same way.
+Records are compared column by column and as a whole. Vectors are compared by their distance. Everything that depends on
+the fitted rows (rarity of words, distances to neighbours) is computed once, so that new rows are compared in the same
+way.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
-# Levels of agreement of two cells. The mean of three similarities separates the middle ones.
+# Levels of agreement of two cells. `_CLOSE` and `_SIMILAR` are thresholds on the mean of three text similarities.
 MISSING, DIFFERENT, SIMILAR, CLOSE, EQUAL = range(5)
 _CLOSE, _SIMILAR = 0.85, 0.6
-# Levels of the similarity of two whole rows, and of its share in the best similarity of either row.
+# Bin edges for the similarity of two whole rows, and for its ratio to the best similarity of either row.
 _WHOLE_LEVELS = np.arange(0.2, 0.95, 0.1)
 _SHARE_LEVELS = np.array([0.5, 0.7, 0.85, 0.999])
 
 
 class Compared(NamedTuple):
-    """Pairs in numbers; NaN is a feature that a pair does not have, because a cell is missing.
+    """Features and similarities of compared pairs. A feature is NaN if one of the two cells is missing.
 
     Attributes
     ----------
@@ -61,10 +62,11 @@ class Compared(NamedTuple):
 
 
 def standing(similarity: FloatArray, pairs: IntArray, scores: FloatArray) -> list[FloatArray]:
-    """How a similarity compares with those of the nearest neighbours of both rows.
+    """Compare a pair's similarity with the similarities of both rows to their nearest neighbours.
 
-    `scores` are the similarities of each row to its neighbours, largest first. A row without scores, a new one, gives
-    way to the other one.
+    Returns four features: the smaller and larger ratio to a row's best similarity, and the smaller and larger
+    log-rank among a row's neighbours. `scores` are the similarities of each row to its neighbours, largest first. A new
+    row has no scores; its ratio is then 1 and its rank 0.
     """
     shares, ranks = [], []
     for rows in pairs.T:
@@ -77,21 +79,21 @@ def standing(similarity: FloatArray, pairs: IntArray, scores: FloatArray) -> lis
 
 
 def whole_levels(similarity: FloatArray, smaller_share: FloatArray) -> IntArray:
-    """Levels of the similarity of the rows, and of its share in the best similarity of either row."""
+    """Bin the similarity of two rows, and its smaller ratio to the best similarity of either row, into levels."""
     return np.column_stack([np.digitize(similarity, _WHOLE_LEVELS), np.digitize(smaller_share, _SHARE_LEVELS)]) + 1
 
 
 @dataclass
 class Records:
-    """Records as comparable rows.
+    """Records that can be compared, fitted rows first and new rows after them.
 
     Attributes
     ----------
     fields : list of Field
     n_fitted : int
-        The first rows, which set the rarity of letters and words.
+        Number of fitted rows. The rarity of n-grams and words is computed from them.
     n_neighbors : int
-        Neighbours of each row by the whole record.
+        Number of nearest neighbours of each row, by similarity of whole records.
     known_scores : ndarray or None
         Similarities of the fitted rows to their neighbours, if they are known from the fit.
     """
@@ -142,7 +144,7 @@ class Records:
         return self._nearest[1] if self.known_scores is None else self.known_scores
 
     def neighbours_of(self, rows: IntArray) -> IntArray:
-        """The most similar fitted rows of each of some new rows."""
+        """The fitted rows that are most similar to each of these new rows."""
         n_neighbors = min(self.n_neighbors, self.n_fitted)
         return nearest(self.vectors[rows], self.vectors[: self.n_fitted], n_neighbors, is_same=False)[0]
 
@@ -155,19 +157,19 @@ class Records:
         return Compared(np.column_stack([*(one for found, _ in columns for one in found), *whole]), levels, similarity)
 
     def keys(self) -> list[bytes]:
-        """The codes of each row's values."""
+        """One key per row; rows with equal cells have equal keys."""
         return [row.tobytes() for row in np.column_stack([field.codes for field in self.fields])]
 
 
 def compare_cells(field: Field, n_fitted: int, pairs: IntArray) -> tuple[list[FloatArray], IntArray]:
-    """Features of the cells of one column, and their level of agreement."""
+    """Features of pairs of cells of one column, and their level of agreement."""
     one, two = field.codes[pairs].T
     missing = (one < 0) | (two < 0)
     n_texts = max(len(field.texts), 1)
     keys, place = np.unique(
         np.where(missing, 0, np.minimum(one, two) * n_texts + np.maximum(one, two)), return_inverse=True
     )
-    # Each pair of values once: two rows with one value are the pair of the value with itself.
+    # Compare each pair of distinct values once. Two rows with the same value give the pair (value, value).
     firsts, seconds = (side.astype(np.int64) for side in np.divmod(keys, n_texts))
     features, best = _compare_texts(field, n_fitted, firsts, seconds)
     level = np.select([firsts == seconds, best >= _CLOSE, best >= _SIMILAR], [EQUAL, CLOSE, SIMILAR], DIFFERENT)[place]
@@ -200,7 +202,7 @@ def _cosine(terms: Terms, times: IntArray, firsts: IntArray, seconds: IntArray) 
 
 
 def _compare_numbers(numbers: FloatArray, n_fitted: int, pairs: IntArray) -> list[FloatArray]:
-    """Logarithms of the difference relative to the larger number, and to the spread of the column."""
+    """Log of the difference relative to the larger number, and relative to the column's standard deviation."""
     one, two = numbers[pairs].T
     known = numbers[:n_fitted][~np.isnan(numbers[:n_fitted])]
     size, spread = np.maximum(np.abs(one), np.abs(two)), float(known.std()) if len(known) else 0.0
@@ -209,7 +211,7 @@ def _compare_numbers(numbers: FloatArray, n_fitted: int, pairs: IntArray) -> lis
 
 @dataclass
 class Vectors:
-    """Vectors as comparable rows: by distance, and by how it compares with the distances of neighbours.
+    """Vectors that can be compared: by distance, and by how this distance compares with those to the neighbours.
 
     Attributes
     ----------
@@ -235,7 +237,7 @@ class Vectors:
 
     @property
     def columns(self) -> list[str]:
-        """Vectors have no columns with levels of agreement."""
+        """Empty: vectors have no levels of agreement per column."""
         return []
 
     @cached_property
@@ -247,7 +249,7 @@ class Vectors:
 
     @cached_property
     def scale(self) -> float:
-        """The median distance to the farthest of the neighbours: the unit of distance."""
+        """The unit of distance: the median distance of a row to the farthest of its neighbours."""
         if self.known_scale is not None:
             return self.known_scale
         far = self._nearest[0][:, -1:]
@@ -255,7 +257,7 @@ class Vectors:
 
     @property
     def neighbours(self) -> IntArray:
-        """The nearest rows of each fitted row."""
+        """The nearest neighbours of each fitted row."""
         return self._nearest[1]
 
     @property
@@ -267,7 +269,7 @@ class Vectors:
         return np.asarray(1 / (1 + distances / self.scale), dtype=np.float64)
 
     def neighbours_of(self, rows: IntArray) -> IntArray:
-        """The nearest fitted rows of each of some new rows."""
+        """The fitted rows that are nearest to each of these new rows."""
         index = NearestNeighbors(n_neighbors=min(self.n_neighbors, self.n_fitted)).fit(self.X[: self.n_fitted])
         return np.asarray(index.kneighbors(self.X[rows], return_distance=False), dtype=np.int64)
 
@@ -279,7 +281,7 @@ class Vectors:
         return Compared(np.column_stack(features), np.empty((len(pairs), 0), dtype=np.int64), similarity)
 
     def keys(self) -> list[bytes]:
-        """The numbers of each row."""
+        """One key per row; equal rows have equal keys."""
         if sparse.issparse(self.X):
             return [self.X[[row]].toarray().tobytes() for row in range(self.n_rows)]
         return [row.tobytes() for row in np.ascontiguousarray(self.X)]

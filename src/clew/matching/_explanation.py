@@ -1,4 +1,4 @@
-"""Say in a sentence how two records compare: "name differs by one letter, phone is equal"."""
+"""Describe in a sentence how two records compare: "name differs by one letter, phone is equal"."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _NUMBERS = {1: "one letter", 2: "two letters", 3: "three letters"}
 
 
 def explanation(fields: list[Field], first: int, second: int, probability: float) -> str:
-    """How each column of two records compares, the most alike first, and the probability that they are the same."""
+    """Say how each column of two records compares, most similar first, and how likely the records are the same."""
     pair = np.array([[first, second]], dtype=np.int64)
     said = []
     for field in fields:
         level = int(compare_cells(field, len(field.codes), pair)[1][0])
         said.append((level, _words(field, level, *field.codes[[first, second]].tolist())))
-    # Missing cells come last, columns of one level in the order of the table.
+    # Columns with a missing cell come last. Columns at the same level keep the order of the table.
     words = [text for _, text in sorted(said, key=lambda one: -one[0])]
     return f"{', '.join(words)}{'; ' if words else ''}the same with probability {probability:.2f}"
 

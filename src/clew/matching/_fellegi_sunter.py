@@ -1,6 +1,6 @@
-"""The probability that two records are the same without any answer: a mixture of matches and others.
+"""Estimate the probability that two records match, without any answers: a mixture of matches and non-matches.
 
-Fellegi and Sunter 1969 (`fellegi1969`); estimation by EM as Winkler 1988 (`winkler1988`) has it.
+Fellegi and Sunter 1969 (`fellegi1969`); estimated by EM as in Winkler 1988 (`winkler1988`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 N_LEVELS = len((MISSING, DIFFERENT, SIMILAR, CLOSE, EQUAL))
-# Columns are not independent, as the model has it: two rows with one street have one city, too. The weight of evidence
-# of all columns together is cut to this share.
+# The model assumes that columns are independent, but they are not: two rows with the same street also have the same
+# city. The total weight of evidence of all columns is multiplied by this factor.
 _DISCOUNT = 0.7
 _MAX_ITER, _TOL = 200, 1e-4
-# Log-odds of a single pair stay within these.
+# The log-odds of a single pair are clipped to plus or minus this value.
 MOST_LOG_ODDS = 8.0
 
 
@@ -33,29 +33,30 @@ class Evidence(NamedTuple):
     weights: list[FloatArray]
 
     def log_odds(self, levels: IntArray) -> FloatArray:
-        """Log-odds of pairs, within bounds."""
+        """Log-odds of pairs, clipped to plus or minus `MOST_LOG_ODDS`."""
         total = np.full(len(levels), self.intercept)
         for column, weights in enumerate(self.weights):
             total += weights[np.minimum(levels[:, column], len(weights) - 1)]
         return np.clip(total, -MOST_LOG_ODDS, MOST_LOG_ODDS)
 
     def as_matrix(self) -> FloatArray:
-        """The numbers as one matrix, for files: a row of the intercept, then a row of weights per column."""
+        """One matrix to save in a file: the first row holds the intercept, then one row of weights per column."""
         width = max((len(weights) for weights in self.weights), default=1)
         rows = [np.pad(weights, (0, width - len(weights)), mode="edge") for weights in self.weights]
         return np.array([np.full(width, self.intercept), *rows])
 
     @classmethod
     def of_matrix(cls, matrix: FloatArray) -> Evidence:
-        """The evidence in a matrix that `as_matrix` made."""
+        """Rebuild the evidence from a matrix made by `as_matrix`."""
         return cls(float(matrix[0, 0]), list(matrix[1:]))
 
 
 def fellegi_sunter(levels: IntArray, random_levels: IntArray, start: FloatArray, n_pairs: float) -> FloatArray:
-    """Probabilities of candidate pairs to be matches, by EM over all pairs of rows.
+    """Estimate the probability that each candidate pair is a match, by EM over all pairs of rows.
 
-    The levels of pairs that do not match are those of random pairs of rows. Those of matches, and the number of matches
-    among all `n_pairs` pairs, are estimated from the candidates. `start` are first probabilities.
+    Non-matches are assumed to agree as often as random pairs of rows do. The levels of agreement of matches, and the
+    number of matches among all `n_pairs` pairs, are estimated from the candidates. `start` holds the initial
+    probabilities.
     """
     n_columns = levels.shape[1]
     others = [_shares(random_levels[:, column], None, 0.5) for column in range(n_columns)]
@@ -74,7 +75,7 @@ def fellegi_sunter(levels: IntArray, random_levels: IntArray, start: FloatArray,
 
 
 def evidence_among(levels: IntArray, probability: FloatArray) -> Evidence:
-    """The weights of evidence of candidate pairs with these probabilities of being matches."""
+    """Weights of evidence, estimated from candidate pairs and their probabilities of being matches."""
     share = (probability.sum() + 1) / (len(probability) + 2)
     weights = []
     for column in range(levels.shape[1]):
@@ -94,7 +95,7 @@ def _shares(
     around: FloatArray | None = None,
     n_levels: int = N_LEVELS,
 ) -> FloatArray:
-    """Share of each level; `smoothing` further pairs have the shares `around`."""
+    """Share of pairs at each level. For smoothing, `smoothing` extra pairs with the shares `around` are added."""
     n_levels = n_levels if around is None else len(around)
     counts = np.bincount(levels, probability, minlength=n_levels).astype(np.float64)
     prior = np.full(n_levels, 1.0) if around is None else around
@@ -102,7 +103,7 @@ def _shares(
 
 
 def _rising(of_matches: FloatArray, of_others: FloatArray) -> FloatArray:
-    """Logarithm of the ratio of shares, made to rise with agreement; the first level, a missing cell, is free."""
+    """Log-ratio of the shares, made to rise with agreement, except at the first level, which is a missing cell."""
     weights = np.log(of_matches / of_others)
     if len(weights) > 2:
         weights[1:] = isotonic_regression(weights[1:], sample_weight=(of_matches + of_others)[1:])
@@ -110,9 +111,9 @@ def _rising(of_matches: FloatArray, of_others: FloatArray) -> FloatArray:
 
 
 def two_normals(values: FloatArray) -> FloatArray:
-    """Probability of each value to come from the upper one of two normal distributions, by EM.
+    """Fit a mixture of two normal distributions by EM; return the probability that each value is from the upper one.
 
-    The start splits the values where the sum of squares within the two parts is least.
+    The initial split minimises the sum of squares within the two parts.
     """
     if not len(values) or np.ptp(values) < 1e-9:
         return np.zeros(len(values))
@@ -128,7 +129,7 @@ def two_normals(values: FloatArray) -> FloatArray:
             mean = (weight * values).sum() / total
             spread = np.sqrt((weight * (values - mean) ** 2).sum() / total + 1e-4 * values.var())
             parts.append(np.log(total) - np.log(spread) - 0.5 * ((values - mean) / spread) ** 2)
-        # The upper one is never the likelier one below its rival's mean, however wide it is.
+        # However wide the upper distribution is, it gets no values below the mean of the lower one.
         found = np.where(values < np.average(values, weights=1 - upper + 1e-9), 0.0, expit(parts[0] - parts[1]))
         if np.abs(found - upper).max() < _TOL:
             break

@@ -1,4 +1,4 @@
-"""Clusters of records that are the same thing: a learned model of pairs, then correlation clustering.
+"""Cluster records that describe the same thing: learn a model of pairs, then apply correlation clustering.
 
 Fellegi and Sunter 1969 (`fellegi1969`) for the mixture; Bansal et al. 2004 (`bansal2004`) for the clusters.
 """
@@ -32,31 +32,31 @@ from clew.matching._records import Field, as_cells, check_columns, fields_of
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# Further starts of the search for clusters, for parts of the graph that are not proved optimal.
+# Number of extra random starts, for parts of the graph whose clusters are not proved optimal.
 _N_INIT, _EXACT_SIZE = 5, 0
 
 
 class MatchClustering(ConstrainedClusterer):
-    r"""Many small groups of rows that are the same thing, such as duplicate records; their number is unknown.
+    r"""Finds many small groups of rows that describe the same thing, such as duplicate records.
 
-    Near rows are candidate pairs. A model estimates for each pair the probability that both rows are the same thing:
-    at first from the data alone, and better with every must-link and cannot-link. Correlation clustering of the
-    log-odds makes the groups. Use it for tables of records (people, products, addresses), and for vectors whose groups
-    have few rows. For few large groups use `GraphPropagation`.
+    Similar rows become candidate pairs. A model estimates the probability that the two rows of a pair match: at first
+    from the data alone, and better with every must-link and cannot-link. Correlation clustering of the log-odds makes
+    the groups, so their number need not be known. Use it for tables of records (people, products, addresses), and for
+    vectors that form small groups. For a few large groups use `GraphPropagation`.
 
     Parameters
     ----------
     n_neighbors : int, default=10
-        Nearest rows of each row that are candidates. Groups may be larger.
+        Number of nearest rows with which each row forms candidate pairs. Groups may be larger.
     columns : list of str, optional
-        Columns of a table to compare. Default: all but ids and columns with one value.
+        Columns of a table to compare. Default: all but ids and columns that have only one value.
     keys : list of str, optional
-        Columns whose equal values make rows candidates, such as a phone number. Rows with equal rare values of a
+        Columns such as a phone number: rows with equal values become candidates. Rows that share a rare value of a
         compared column are candidates anyway.
     prior_strength : float, default=40.0
-        Number of answers that the estimate without answers counts as.
+        Weight of the estimate made without answers, as a number of answers.
     missing_weight : float, default=-1.0
-        Log-odds of pairs that are no candidates. Below 0, a chain of pairs does not join many rows.
+        Log-odds of pairs that are not candidates. A negative value keeps chains of pairs from joining many rows.
     min_confidence : float, default=0
         Constraints with a lower confidence are left out. All others are hard.
     random_state : int, Generator, RandomState or None
@@ -69,25 +69,26 @@ class MatchClustering(ConstrainedClusterer):
     pairs_ : ndarray of shape (n_pairs, 2)
         The candidate pairs.
     pair_probabilities_ : ndarray of shape (n_pairs,)
-        Probability of each pair to be the same thing.
+        Probability that the two rows of each pair match.
     row_probabilities_ : ndarray of shape (n_samples,)
-        Probability of each row to belong to its group, from its mean log-odds with the group's other rows. For a row
-        alone: the probability that it is the same as none of its candidates.
+        Probability that each row belongs to its group, from its mean log-odds with the group's other rows. For a row
+        alone in its group: the probability that it matches none of its candidates.
     columns_ : ndarray of str
         The columns that are compared. Empty for vectors.
     column_kinds_ : ndarray of str
-        How each of them is read: "text", "number" or "date".
+        How each of these columns is read: "text", "number" or "date".
     coefficients_, intercept_ : ndarray of shape (n_pair_features,) and float
-        Of the pair model.
+        Coefficients and intercept of the pair model.
     means_, scales_ : ndarray of shape (n_pair_features,)
-        They standardise the features of pairs.
+        Means and standard deviations that standardise the features of pairs.
     evidence_ : ndarray of shape (n_columns + 3, n_levels)
-        The mixture: its intercept in all of the first row, then weights of evidence of the levels of agreement of each
-        column, of the whole row, and of the whole row relative to the best candidate.
+        Weights of evidence of the mixture. Every entry of the first row is the intercept. The other rows hold the
+        weight of each level of agreement: one row per column, one for the similarity of whole rows, and one for this
+        similarity relative to the best candidate.
     neighbour_similarities_ : ndarray of shape (n_samples, n_neighbors)
         Similarities of each row to its neighbours, largest first.
     distance_unit_ : float
-        Unit of the distances of vectors.
+        Unit in which distances between vectors are measured.
     fitted_cells_, fitted_rows_ : ndarray
         The compared cells of a table, or the vectors.
     cluster_labels_, cluster_sizes_ : ndarray of shape (n_clusters_,)
@@ -96,20 +97,20 @@ class MatchClustering(ConstrainedClusterer):
 
     Notes
     -----
-    Constraints: all hard, cannot-groups ("one record per source") included. X is a table, or an array of vectors. A
-    frame is a table if a column holds text or dates, or if it is a `Table` or a list of dicts; a frame of numbers is an
-    array of vectors.
+    Constraints: all are hard, including cannot-groups ("one record per source"). X is a table or an array of vectors. A
+    `Table`, a list of dicts, and a frame with a column of text or dates are tables. A frame that holds only numbers is
+    an array of vectors.
 
-    Candidates are the nearest rows by TF-IDF of letter n-grams over the whole row, rows with equal rare values, and
-    rows of one key. Two rows that are both likely the same as a third one become candidates, too. Vectors are compared
-    by distance, and by how it compares with the distances of their neighbours. Cells are compared by n-gram cosine,
-    edit distance, Jaro-Winkler similarity, shared words, shared numbers, equality, rarity of the shared value, and the
-    difference of numbers and dates. A missing cell is a value of its own.
+    Candidates are the nearest rows by TF-IDF of letter n-grams over the whole row, rows that share a rare value, and
+    rows that share a key. Two rows that both likely match the same third row also become candidates. Vectors are
+    compared by distance, and by how this distance compares with those to their neighbours. Cells are compared by n-gram
+    cosine, edit distance, Jaro-Winkler similarity, shared words, shared numbers, equality, rarity of the shared value,
+    and the difference of numbers and dates. A missing cell is a value of its own.
 
-    Without answers, the probabilities are those of Fellegi and Sunter's mixture [1]_ over levels of agreement, by EM.
-    The weight of evidence is discounted by 0.7, because columns depend on each other. With answers, they are those of a
-    logistic regression with a ridge penalty on all features, in which 2,000 candidates with the mixture's probabilities
-    count as `prior_strength` answers.
+    Without answers, the probabilities come from Fellegi and Sunter's mixture [1]_ over levels of agreement, fitted by
+    EM. The weight of evidence is multiplied by 0.7, because columns depend on each other. With answers, the
+    probabilities come from a logistic regression on all features with a ridge penalty. In this regression, 2,000
+    candidates with the mixture's probabilities count as `prior_strength` answers.
 
     Time O(n v + p d²) for n rows, v entries of the index per row (10,000 at most) and p pairs with d features; memory
     O(p d).
@@ -210,7 +211,7 @@ class MatchClustering(ConstrainedClusterer):
         """Set the learned attributes that `predict` and `explain` read."""
         measures = candidates.measures
         self.pairs_, self.pair_probabilities_ = candidates.pairs, expit(found.log_odds)
-        self.row_probabilities_ = row_probabilities(candidates.pairs, found.log_odds, found.clusters)
+        self.row_probabilities_ = row_probabilities(candidates.pairs, found.decided, found.clusters)
         self.coefficients_, self.intercept_ = found.coefficients[:-1], float(found.coefficients[-1])
         self.means_, self.scales_ = measures.means, measures.scales
         self.evidence_ = measures.evidence.as_matrix()
@@ -226,9 +227,9 @@ class MatchClustering(ConstrainedClusterer):
             self.fitted_rows_ = X.copy()
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Group of each new row: the fitted group whose rows it matches best, or a new number if it matches none.
+        """Find the group of each new row: the fitted group it matches best, or a new number if it matches none.
 
-        New rows are compared with fitted rows only. Equal new rows that match no fitted row get one number.
+        New rows are compared with fitted rows only. Equal new rows that match no fitted row get the same number.
 
         Parameters
         ----------
@@ -259,12 +260,12 @@ class MatchClustering(ConstrainedClusterer):
         return self._named(labels)
 
     def explain(self, first: int, second: int) -> str:
-        """Why two fitted rows are or are not the same thing, in a sentence.
+        """Say in a sentence how two fitted rows compare, and how likely they match.
 
         Parameters
         ----------
         first, second : int
-            Row positions of the fitted data.
+            Row positions in the fitted data.
         """
         check_is_fitted(self)
         for row in (first, second):
@@ -278,7 +279,7 @@ class MatchClustering(ConstrainedClusterer):
 
     @classmethod
     def _from_state(cls, path: str | os.PathLike[str], state: State) -> Self:
-        """Refuse, too, evidence and coefficients of other columns, and a file without rows."""
+        """Also refuse a file without rows, and evidence or coefficients that do not fit the columns."""
         model = super()._from_state(path, state)
         if not state.learned:
             return model
@@ -292,7 +293,7 @@ class MatchClustering(ConstrainedClusterer):
         return model
 
     def _with_new_rows(self, X: Any) -> Records | Vectors:
-        """The fitted rows, and new rows after them."""
+        """Return the fitted rows, followed by the rows of X."""
         n_fitted = len(self.neighbour_similarities_)
         if hasattr(self, "fitted_cells_"):
             cells = self.fitted_cells_
@@ -313,7 +314,7 @@ class MatchClustering(ConstrainedClusterer):
         return np.asarray(features[:, :-1].astype(np.float64) @ self.coefficients_ + self.intercept_)
 
     def _group_numbers(self) -> IntArray:
-        """Group of each fitted row as a number, also where classes have names."""
+        """Group of each fitted row as a number, even if classes have names."""
         if not hasattr(self, "classes_"):
             return np.asarray(self.labels_, dtype=np.int64)
         number_of = {name: place for place, name in enumerate(self.classes_.tolist())}
@@ -327,7 +328,7 @@ class MatchClustering(ConstrainedClusterer):
 
 
 class Matcher(NamedTuple):
-    """Rows that can be compared, the columns among them, and the columns that are keys."""
+    """Rows that can be compared, their compared columns, and the columns that serve as keys."""
 
     rows: Records | Vectors
     fields: list[Field]
@@ -348,28 +349,33 @@ class Matcher(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """Result of `match_clustering`: the cluster of each row, coefficients, and the log-odds of the candidates."""
+    """Result of `match_clustering`: the cluster of each row, coefficients, and the log-odds of the candidates.
+
+    `decided` are the log-odds with those that constraints decide.
+    """
 
     clusters: IntArray
     coefficients: FloatArray
     log_odds: FloatArray
+    decided: FloatArray
 
 
 def match_clustering(
     candidates: Candidates, closed: Closure, strength: float, missing_weight: float, rng: np.random.Generator
 ) -> Matches:
-    """Learn from the pairs that constraints decide, and cluster the rows by the log-odds of all candidates."""
+    """Train the pair model on the pairs that constraints decide, then cluster the rows by the candidates' log-odds."""
     model = PairModel.of(candidates, strength)
     answers = known_answers(candidates.pairs, closed)
     coefficients = model.fit(candidates.features[answers.places], answers.same, answers.weights)
     log_odds = model.log_odds(coefficients)
-    return Matches(grouped(candidates.pairs, log_odds, closed, missing_weight, rng), coefficients, log_odds)
+    clusters = grouped(candidates.pairs, log_odds, closed, missing_weight, rng)
+    return Matches(clusters, coefficients, log_odds, answers.decide(log_odds))
 
 
 def grouped(
     pairs: IntArray, log_odds: FloatArray, closed: Closure, missing_weight: float, rng: np.random.Generator
 ) -> IntArray:
-    """Clusters of the rows, numbered by their first rows, by correlation clustering of the log-odds."""
+    """Cluster the rows by correlation clustering of the log-odds; clusters are numbered by their first rows."""
     n_rows = len(closed.component_of)
     weights = np.where(log_odds == 0, 1e-9, log_odds)
     upper = sparse.coo_array((weights, (pairs[:, 0], pairs[:, 1])), shape=(n_rows, n_rows))
@@ -380,7 +386,7 @@ def grouped(
 
 
 def row_probabilities(pairs: IntArray, log_odds: FloatArray, clusters: IntArray) -> FloatArray:
-    """Probability of each row to belong to its cluster; of a row alone, to be the same as no candidate."""
+    """Probability that each row belongs to its cluster; for a row alone, that it matches none of its candidates."""
     n_rows = len(clusters)
     together = clusters[pairs[:, 0]] == clusters[pairs[:, 1]]
     ends, values = np.concatenate(pairs[together].T), np.tile(log_odds[together], 2)
@@ -396,7 +402,7 @@ def row_probabilities(pairs: IntArray, log_odds: FloatArray, clusters: IntArray)
 def best_groups(
     pairs: IntArray, log_odds: FloatArray, groups: IntArray, n_fitted: int, n_new: int, missing_weight: float
 ) -> IntArray:
-    """The group of fitted rows with the largest sum of log-odds for each new row, -1 if no sum is above 0."""
+    """For each new row, the fitted group with the largest sum of log-odds, or -1 if no sum is above 0."""
     best = np.full(n_new, -1, dtype=np.int64)
     if not len(pairs):
         return best

@@ -1,4 +1,4 @@
-"""The pair model: a logistic regression on features of pairs that starts from the mixture and learns from answers."""
+"""The pair model: a logistic regression on features of pairs. Its prior is the mixture, and it learns from answers."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float32]
 
-# Random pairs of rows that show how often cells agree by chance.
+# Number of random pairs of rows, which show how often cells agree by chance.
 _RANDOM_PAIRS = 20_000
-# Candidates that stand for the mixture in the regression: half of them likely matches, half others.
+# Number of candidates that represent the mixture in the regression: half of them likely matches, half likely not.
 _STAND_INS = 2_000
-# Share of the likely matches among them is at least this, so that rare matches are heard.
+# Likely matches get at least this share of the stand-ins' total weight, so that rare matches count.
 _LEAST_SHARE = 0.1
-# Records with no close cell and a whole-row similarity below this are different, whatever the mixture says.
+# Records without any close cell and with a whole-row similarity below this differ, whatever the mixture says.
 _UNLIKE = 0.5
-# Ridge penalty of each coefficient but the intercept; features have the variance 1.
+# Ridge penalty of each coefficient except the intercept. Features have variance 1.
 _RIDGE = 1.0
-# An answer counts as much as this many stand-ins of full weight.
+# Weight of one answer, relative to a stand-in of full weight.
 _ANSWER_WEIGHT = 2.0
 _MAX_ITER, _TOL = 50, 1e-6
 
@@ -45,7 +45,7 @@ class Candidates(NamedTuple):
     levels : ndarray of shape (n_pairs, n_columns)
         Level of agreement of each column.
     log_odds : ndarray of shape (n_pairs,)
-        Of being the same, by the mixture alone.
+        Log-odds of being a match, by the mixture alone.
     measures : Measures
     """
 
@@ -57,14 +57,14 @@ class Candidates(NamedTuple):
 
 
 class Measures(NamedTuple):
-    """What turns compared pairs into features: the evidence of levels, means and scales."""
+    """Parameters that turn compared pairs into features: weights of evidence, means and scales."""
 
     evidence: Evidence
     means: FloatArray
     scales: FloatArray
 
     def features(self, compared: Compared, log_odds: FloatArray) -> Matrix:
-        """Standardised features: those compared, the log-odds of the mixture, and 1."""
+        """Standardised features: the compared features, the log-odds of the mixture, and a constant 1."""
         raw = np.column_stack([compared.features, log_odds])
         rows = np.nan_to_num((raw - self.means) / self.scales)
         return np.column_stack([rows, np.ones(len(rows))]).astype(np.float32)
@@ -76,7 +76,7 @@ class Measures(NamedTuple):
 
 
 def build_candidates(rows: Comparer, fields: list[Field], keys: list[Field], rng: np.random.Generator) -> Candidates:
-    """Find candidate pairs, compare them, and estimate without answers which ones are the same."""
+    """Find candidate pairs, compare them, and estimate without answers which of them match."""
     pairs = candidate_pairs(rows, fields, keys)
     compared = rows.compare(pairs)
     probability = _first_guess(rows, compared, rng)
@@ -100,9 +100,9 @@ def build_candidates(rows: Comparer, fields: list[Field], keys: list[Field], rng
 
 
 def _first_guess(rows: Comparer, compared: Compared, rng: np.random.Generator) -> FloatArray:
-    """Probabilities without answers: two normal distributions of the similarity, then Fellegi and Sunter's mixture.
+    """Probabilities without answers: first from two normal distributions of the similarity, then from the mixture.
 
-    The mixture needs two columns: with one, it cannot tell its classes apart.
+    The mixture of Fellegi and Sunter needs two columns; with one column, it cannot tell its two classes apart.
     """
     levels, similarity = compared.levels, compared.similarity
     guess = two_normals(similarity)
@@ -125,15 +125,15 @@ def all_levels(rows: Comparer, pairs: IntArray, compared: Compared) -> IntArray:
 
 @dataclass
 class PairModel:
-    """A logistic regression on features of pairs, for repeated fits with more and more answers.
+    """A logistic regression on features of pairs, refitted as more answers come in.
 
     Attributes
     ----------
     candidates : Candidates
     stand_ins : ndarray of ints
-        Candidates that stand for the mixture.
+        Positions of the candidates that represent the mixture.
     weights : ndarray of floats
-        Their weights; the sum is the strength of the prior, counted in answers.
+        Weights of the stand-ins. Their sum is at most the strength of the prior, counted in answers.
     """
 
     candidates: Candidates
@@ -156,13 +156,13 @@ class PairModel:
         return cls(candidates, places, np.concatenate(weights) * np.abs(np.tanh(log_odds[places] / 2)))
 
     def fit(self, features: Matrix, answers: FloatArray, weights: FloatArray) -> FloatArray:
-        """Coefficients from the stand-ins and answered pairs: their features, 1 for the same, and weights."""
+        """Fit the coefficients to the stand-ins and the answered pairs; an answer is 1 for the same, else 0."""
         rows = np.concatenate([self.candidates.features[self.stand_ins], features]).astype(np.float64)
         same = np.concatenate([self.candidates.log_odds[self.stand_ins] > 0, answers]).astype(np.float64)
         return logistic(rows, same, np.concatenate([self.weights, weights]))
 
     def posterior(self, features: Matrix, answers: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Coefficients, and their covariance by the curvature of the loss (Laplace's approximation)."""
+        """Fit the coefficients and their covariance, from the curvature of the loss (Laplace approximation)."""
         found = self.fit(features, answers, weights)
         rows = np.concatenate([self.candidates.features[self.stand_ins], features]).astype(np.float64)
         probability = expit(rows @ found)
@@ -170,13 +170,13 @@ class PairModel:
         return found, np.linalg.inv((rows * spread[:, None]).T @ rows + np.diag(_penalties(rows.shape[1])))
 
     def log_odds(self, coefficients: FloatArray) -> FloatArray:
-        """Log-odds of all candidates to be the same, within bounds."""
+        """Log-odds that each candidate is a match, clipped to plus or minus `MOST_LOG_ODDS`."""
         total = self.candidates.features @ coefficients.astype(np.float32)
         return np.clip(total.astype(np.float64), -MOST_LOG_ODDS, MOST_LOG_ODDS)
 
 
 def logistic(rows: FloatArray, same: FloatArray, weights: FloatArray) -> FloatArray:
-    """Coefficients of a weighted logistic regression with a ridge penalty, by Newton's method with halved steps."""
+    """Fit a weighted logistic regression with a ridge penalty, by Newton's method with step halving."""
     ridge = _penalties(rows.shape[1])
     found = np.zeros(rows.shape[1])
 
@@ -206,17 +206,24 @@ def _penalties(n: int) -> FloatArray:
 
 
 class Answers(NamedTuple):
-    """Places of candidates whose answer is known, the answers (1 for the same), and their weights."""
+    """Positions of the candidates whose answer is known, the answers (1 for the same), and their weights."""
 
     places: IntArray
     same: FloatArray
     weights: FloatArray
 
+    def decide(self, log_odds: FloatArray) -> FloatArray:
+        """The log-odds of all candidates, with the largest ones where the answer is known."""
+        decided = log_odds.copy()
+        decided[self.places] = np.where(self.same > 0, MOST_LOG_ODDS, -MOST_LOG_ODDS)
+        return decided
+
 
 def known_answers(pairs: IntArray, closed: Closure) -> Answers:
-    """Candidates that constraints decide. Rows that groups keep apart are left out: they are no sample of pairs.
+    """Candidates that constraints decide. Pairs inside a cannot-group are left out: they are no fair sample of pairs.
 
-    The candidates inside a component of n rows count as n - 1 answers at most, those between two components as one.
+    All candidates within a component of n rows together count as at most n - 1 answers. All candidates between two
+    components count as one answer.
     """
     one, two = closed.component_of[pairs].T
     low, high = np.minimum(one, two), np.maximum(one, two)

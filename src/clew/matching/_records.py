@@ -18,7 +18,7 @@ from clew.matching._texts import plain
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# Share of the cells that must be readable as numbers or dates before a column is compared as such, too.
+# A column is also compared as numbers or dates if at least this share of its cells can be read that way.
 _LEAST_READABLE = 0.9
 
 
@@ -32,11 +32,11 @@ class Field:
     ----------
     name : str
     kind : str
-        "text", "number" or "date". Every column is compared as text, and the other two kinds by their difference, too.
+        "text", "number" or "date". Every column is compared as text; numbers and dates also by their difference.
     texts : list of str
-        The distinct values in plain letters, sorted.
+        The distinct values, sorted: lower case, without accents and punctuation.
     codes : ndarray of shape (n_rows,)
-        The value of each row, -1 if it is missing.
+        Index into `texts` of each row's value, -1 if it is missing.
     numbers : ndarray of shape (n_rows,)
         Numbers, or dates in days; NaN if missing. Empty for texts.
     """
@@ -54,9 +54,9 @@ class Field:
 
 
 def fields_of(table: Table, names: Sequence[str] | None, kinds: dict[str, str] | None = None) -> list[Field]:
-    """The columns of a table to compare: those named, else all but ids and columns without two different values.
+    """Select the columns of a table to compare: the named ones, or else all but ids and columns with one value.
 
-    With `kinds`, columns are read as these kinds instead of the kinds that their cells suggest.
+    `kinds` gives the kind of each column; without it, the kind is inferred from the cells.
     """
     fields = []
     for name in table.features if names is None else names:
@@ -70,8 +70,8 @@ def fields_of(table: Table, names: Sequence[str] | None, kinds: dict[str, str] |
             fields.append(field)
     if not fields:
         raise DataError(
-            f"{table.source} has no column to compare: every column is empty, has one value only, or names the rows. "
-            "Name columns to use."
+            f"{table.source} has no column to compare: every column is empty, has only one value, or holds row ids. "
+            "Name the columns to compare."
         )
     return fields
 
@@ -95,7 +95,7 @@ def _field(name: str, values: npt.NDArray[Any], kind: str | None) -> Field:
 
 
 def as_cells(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A column as texts, "" for missing values."""
+    """Convert a column to texts; a missing value becomes ""."""
     if values.dtype.kind in "iu":
         cells = [str(value) for value in values.tolist()]
     elif values.dtype.kind == "f":
@@ -107,7 +107,7 @@ def as_cells(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _as_numbers(cells: list[str], kind: str | None) -> tuple[str, FloatArray]:
-    """Read cells as dates or numbers, if nearly all of them are such."""
+    """Read cells as dates or numbers, if nearly all of them can be read that way."""
     for name, read in (("date", written_dates), ("number", written_numbers)):
         if kind not in (None, name):
             continue
@@ -118,7 +118,7 @@ def _as_numbers(cells: list[str], kind: str | None) -> tuple[str, FloatArray]:
 
 
 def check_columns(table: Table, names: Sequence[str] | None, parameter: str) -> None:
-    """Refuse names of columns that the table does not have, and names given twice."""
+    """Raise if a named column is not in the table, or if a name is given twice."""
     for name in names or ():
         table.column(name)
     if names is not None and len(set(names)) < len(names):

@@ -18,19 +18,19 @@ from clew.kernels.sparse_products import pair_products, top_products
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# Bits of a code point: three of them fit a 64-bit key.
+# Number of bits of a code point, so that three code points fit into a 64-bit key.
 _BITS = 21
 _SPACE = 32
-# Edit distance and Jaro-Winkler compare this many letters: their time grows with the square of the length.
+# Edit distance and Jaro-Winkler compare only this many letters, as their time grows with the square of the length.
 _COMPARED_LETTERS = 64
-# Entries of the index that the search for one row's neighbours looks at: a tenth of a millisecond.
+# The search for one row's neighbours looks at no more than this many index entries, in about 0.1 ms.
 _MOST_VISITED = 10_000
 
 _NOT_WORD = re.compile(r"[^\w]+|_+")
 
 
 def plain(text: str) -> str:
-    """A text in lower case, without accents and punctuation, with single spaces."""
+    """Convert a text to lower case, without accents and punctuation, with single spaces."""
     letters = unicodedata.normalize("NFKD", text.casefold())
     kept = "".join(letter for letter in letters if not unicodedata.combining(letter))
     return _NOT_WORD.sub(" ", kept).strip()
@@ -51,14 +51,14 @@ def strings(texts: Sequence[str]) -> Strings:
 
 
 class Terms(NamedTuple):
-    """Counts of terms in texts: ``counts[t, v]`` is how often text t has the term with the key ``keys[v]``."""
+    """Counts of terms in texts: ``counts[t, v]`` is how often the term with key ``keys[v]`` occurs in text t."""
 
     keys: IntArray
     counts: sparse.csr_array
 
 
 def letter_ngrams(texts: Sequence[str]) -> Terms:
-    """Count the pairs and triples of letters of each text, with a space before and after it."""
+    """Count the letter bigrams and trigrams of each text, padded with a space on both sides."""
     padded = strings([f" {text} " if text else "" for text in texts])
     letters = padded.letters
     text_of = np.repeat(np.arange(len(texts)), np.diff(padded.ends))
@@ -74,7 +74,7 @@ def letter_ngrams(texts: Sequence[str]) -> Terms:
 
 
 def word_counts(texts: Sequence[str]) -> Terms:
-    """Count the words of each text; keys are numbers of words in the order of their first use."""
+    """Count the words of each text; words are numbered in the order in which they first occur."""
     numbers: dict[str, int] = {}
     split = [text.split() for text in texts]
     keys = np.array([numbers.setdefault(word, len(numbers)) for words in split for word in words], dtype=np.int64)
@@ -82,7 +82,7 @@ def word_counts(texts: Sequence[str]) -> Terms:
 
 
 def numbers_shared(texts: Sequence[str], firsts: IntArray, seconds: IntArray) -> FloatArray:
-    """Share of the words with digits in two texts that both have; 0.5 if neither has any."""
+    """Jaccard similarity of the words with digits in two texts; 0.5 if neither text has any."""
     split = [[word for word in set(text.split()) if any(map(str.isdigit, word))] for text in texts]
     numbers: dict[str, int] = {}
     keys = np.array([numbers.setdefault(word, len(numbers)) for words in split for word in words], dtype=np.int64)
@@ -106,7 +106,7 @@ def _counted(keys: IntArray, owners: IntArray, n_texts: int) -> Terms:
 
 
 def aligned(terms: Terms, keys: IntArray) -> sparse.csr_array:
-    """The counts with one column for each of these keys, which are sorted; other terms are left out."""
+    """Rearrange the counts so that there is one column per key. `keys` is sorted; terms not in it are dropped."""
     place = np.searchsorted(keys, terms.keys)
     known = place < len(keys)
     known[known] = keys[place[known]] == terms.keys[known]
@@ -119,14 +119,14 @@ def aligned(terms: Terms, keys: IntArray) -> sparse.csr_array:
 
 
 def inverse_frequency(counts: sparse.csr_array, times: IntArray) -> FloatArray:
-    """Logarithm of the number of texts over the number with each term; text t occurs ``times[t]`` times."""
+    """Smoothed inverse document frequency of each term; text t occurs ``times[t]`` times."""
     rows = np.repeat(times, np.diff(counts.indptr)).astype(np.float64)
     found = np.bincount(counts.indices, rows, minlength=counts.shape[1])
     return np.log((1 + times.sum()) / (1 + found)) + 1
 
 
 def unit_vectors(counts: sparse.csr_array, rarity: FloatArray) -> sparse.csr_array:
-    """TF-IDF vectors of length 1, with logarithmic counts."""
+    """TF-IDF vectors of length 1, with sublinear term frequency (1 + log count)."""
     vectors = sparse.csr_array(counts, copy=True)
     vectors.sort_indices()
     vectors.data = (1 + np.log(vectors.data)) * rarity[vectors.indices]
@@ -137,7 +137,7 @@ def unit_vectors(counts: sparse.csr_array, rarity: FloatArray) -> sparse.csr_arr
 
 
 def products(vectors: sparse.csr_array, firsts: IntArray, seconds: IntArray) -> FloatArray:
-    """The product of two rows, for each pair."""
+    """Dot product of the two rows of each pair."""
     found = np.empty(len(firsts))
     pair_products(
         vectors.indptr.astype(np.int64), vectors.indices.astype(np.int64), vectors.data, firsts, seconds, found
@@ -148,10 +148,10 @@ def products(vectors: sparse.csr_array, firsts: IntArray, seconds: IntArray) -> 
 def nearest(
     queries: sparse.csr_array, vectors: sparse.csr_array, n_neighbors: int, *, is_same: bool
 ) -> tuple[IntArray, FloatArray]:
-    """The rows with the largest products with each query row, -1 where there are fewer, and the products.
+    """Find the rows with the largest dot products with each query, padded with -1, and these products.
 
-    Rare features are searched first, up to `_MOST_VISITED` entries for each row. With `is_same`, the queries are the
-    rows, and no row is its own neighbour.
+    Rare features are searched first, and at most `_MOST_VISITED` index entries per query. With `is_same`, the queries
+    are the rows themselves, and no row is its own neighbour.
     """
     n_rows, n_queries = vectors.shape[0], queries.shape[0]
     by_feature = vectors.tocsc()
@@ -178,7 +178,7 @@ def nearest(
 
 
 def spelling_similarities(texts: Sequence[str], firsts: IntArray, seconds: IntArray) -> tuple[FloatArray, FloatArray]:
-    """1 less the edit distance per letter, and the Jaro-Winkler similarity, for each pair of texts."""
+    """Edit similarity (1 minus the edit distance per letter) and Jaro-Winkler similarity of each pair of texts."""
     ends, letters = strings([text[:_COMPARED_LETTERS] for text in texts])
     symbols = np.unique(letters, return_inverse=True)[1].astype(np.int64)
     longest = int(np.diff(ends).max(initial=0))

@@ -9,11 +9,12 @@ from clew.session._events import Event
 from clew.session._ledger import Record
 from clew.session._results import Cluster, Conflict, Corrected, Link, Progress, Question, ReviewItem, Told
 from clew.session._session import Session
-from clew.session._settings import METRICS, SCALES, TEXTS
+from clew.session._settings import GROUPS, METRICS, SCALES, TEXTS
 from clew.session._strategies import default_strategy, strategies
 from clew.session._table import Changes
 
 __all__ = [
+    "GROUPS",
     "METRICS",
     "SCALES",
     "TEXTS",

@@ -16,7 +16,7 @@ from clew.session._results import Conflict, Question, Told
 from clew.session._settings import check_confidence, check_name, check_seconds, check_text, check_word
 from clew.session._state import SessionState
 from clew.session._store import Lease, Transaction
-from clew.session._strategies import ONE_SIDED, next_strategy, strategy_in
+from clew.session._strategies import ONE_SIDED, has_small_groups, next_strategy, strategy_in
 
 # Confidence of answers that become soft constraints when a conflict is resolved with "soft".
 _PREFERENCE = 0.5
@@ -151,8 +151,8 @@ class Asking:
         """Switch strategy after too many "different" in a row, and later back, unless the user chose a strategy."""
         ledger = self._state.ledger
         chosen, now = ledger.settings["strategy"], strategy_in(ledger.settings)["name"]
-        if not (chosen is None or chosen.get("automatic")):
-            return None
+        if not (chosen is None or chosen.get("automatic")) or has_small_groups(ledger.settings):
+            return None  # most near pairs of records are different: no other strategy asks better
         since = ledger.answers_since_setting(ONE_SIDED - 1)
         if len(since) + 1 < ONE_SIDED:
             return None

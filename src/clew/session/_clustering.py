@@ -11,23 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from clew._base import quietly
+from clew._base import own_probability, quietly
 from clew._registry import by_method_name, find_method
 from clew._validation import n_distinct_rows
 from clew._words import counted
 from clew.active._view import mean_row, squared_distances
 from clew.constraints import Constraints
+from clew.datasets import Table
 from clew.exceptions import InfeasibleConstraintsError
 from clew.partitional import COPKMeans, PCKMeans
 from clew.session._keeping import Kept, revised, upheld
 
 IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
 
 # A fresh start must be better than where the clusters are by this share to move them.
 _STAY = 0.01
@@ -36,6 +38,14 @@ _EMPTY = "answers and neighbours leave no row for another one."
 _CORRECTED = "people have corrected these clusters, and answers since ask for no other number."
 # Number of clusters if it was not chosen and fewer groups are known.
 _LEAST_CLUSTERS = 2
+
+
+class Made(NamedTuple):
+    """Labels of the rows of a plan, messages for people, and the probability of each row's cluster, if there is one."""
+
+    labels: IntArray
+    notes: list[str]
+    probability: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,9 @@ class FitResult:
         Messages for people, such as that the number of clusters is not the one they chose.
     kept : bool
         Whether these are the clusters that people have corrected, changed where answers say so.
+    probability : ndarray of shape (n_present,) or None
+        Probability of each row's cluster, NaN for rows that a correction holds elsewhere. None if the method has no
+        probabilities.
     """
 
     version: int
@@ -60,6 +73,7 @@ class FitResult:
     labels: IntArray
     notes: tuple[str, ...] = ()
     kept: bool = False
+    probability: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -68,11 +82,12 @@ class FitPlan:
 
     `constraints` come from answers and corrections, and `corrections` are the part that comes from corrections.
     `kept` are the clusters that people have corrected. `settled` says that no answer or correction came since the
-    clusters were made, and `notes` are the messages of the fit that made them.
+    clusters were made, and `notes` are the messages of the fit that made them. `probability` belongs to `current`.
     """
 
     version: int
     X: Any
+    records: Table | None
     rows: IntArray
     constraints: Constraints
     corrections: Constraints
@@ -86,31 +101,35 @@ class FitPlan:
     kept: Kept | None = None
     settled: bool = False
     notes: tuple[str, ...] = ()
+    probability: FloatArray | None = None
 
     @quietly()
     def run(self) -> FitResult:
         """Cluster."""
         kept = self.kept is not None
         if self.settled:
-            return FitResult(self.version, self.rows, self.current, self.notes, kept)
-        labels, notes = self._revised(self.kept) if self.kept is not None else self._made()
-        return FitResult(self.version, self.rows, labels, tuple(notes), kept)
+            return FitResult(self.version, self.rows, self.current, self.notes, kept, self.probability)
+        found = self._revised(self.kept) if self.kept is not None else self._made()
+        return FitResult(self.version, self.rows, found.labels, tuple(found.notes), kept, found.probability)
 
-    def _revised(self, kept: Kept) -> tuple[IntArray, list[str]]:
+    def _revised(self, kept: Kept) -> Made:
         """The clusters that people have corrected, changed by later answers."""
         base = _extended(self.X, kept.base)
         room = np.inf if self.n_clusters is None else self.n_clusters - len(np.unique(base))
         labels = revised(self.X, replace(kept, base=base), room)
-        return labels, self._explained(labels, _CORRECTED)
+        return Made(labels, self._explained(labels, _CORRECTED))
 
-    def _made(self) -> tuple[IntArray, list[str]]:
+    def _made(self) -> Made:
         """Clusters from all answers and corrections. Corrections hold with every method."""
         if self.method is None:
             return self._by_default()
-        labels, notes = self._by_method(self.method)
-        return upheld(self.X, labels, self.corrections.closure()), notes
+        found = self._by_method(self.method)
+        labels = upheld(self.X, found.labels, self.corrections.closure())
+        if found.probability is None:
+            return Made(labels, found.notes)
+        return Made(labels, found.notes, np.where(labels == found.labels, found.probability, np.nan))
 
-    def _by_default(self) -> tuple[IntArray, list[str]]:
+    def _by_default(self) -> Made:
         certain = self.constraints.at_least(1.0)
         if self.own_labels is not None:
             labels = self._grown(np.asarray(self.own_labels(), dtype=np.int64))
@@ -123,10 +142,10 @@ class FitPlan:
             model = PCKMeans(k, metric=self.metric, random_state=self.random_state)
             labels = self._best(model, self.constraints)
             if not any(map(len, certain.violations(labels))):
-                return labels, self._explained(labels, _EMPTY)
+                return Made(labels, self._explained(labels, _EMPTY))
         return self._hard(k, certain)
 
-    def _counted(self, labels: IntArray, certain: Constraints) -> tuple[IntArray, list[str]]:
+    def _counted(self, labels: IntArray, certain: Constraints) -> Made:
         """Labels, with a note if the number of clusters is not the chosen one.
 
         If there are more clusters than were chosen and than the certain constraints need, cluster again.
@@ -134,7 +153,7 @@ class FitPlan:
         found, asked = len(np.unique(labels)), self.n_clusters
         if asked is not None and found > asked and certain.check(found - 1).status == "feasible":
             return self._by_method("graph-propagation")  # doubts about answers that hold all the same opened a cluster
-        return labels, self._explained(labels, _EMPTY)
+        return Made(labels, self._explained(labels, _EMPTY))
 
     def _explained(self, labels: IntArray, reason: str) -> list[str]:
         """A note with the number of clusters found and the reason, if it is not the chosen number."""
@@ -162,7 +181,7 @@ class FitPlan:
         k = max(self.n_groups, _LEAST_CLUSTERS) if self.n_clusters is None else self.n_clusters
         return min(max(k, 1), self.X.shape[0])
 
-    def _hard(self, k: int, certain: Constraints) -> tuple[IntArray, list[str]]:
+    def _hard(self, k: int, certain: Constraints) -> Made:
         """`COPKMeans` with the chosen number of clusters, or with more if the constraints need more."""
         asked, reason = k, ""
         while True:
@@ -173,10 +192,10 @@ class FitPlan:
                 k += 1
                 continue
             if k > asked:
-                return labels, [f"{k} clusters instead of {asked}: {reason}"]
-            return labels, self._explained(labels, _EMPTY)
+                return Made(labels, [f"{k} clusters instead of {asked}: {reason}"])
+            return Made(labels, self._explained(labels, _EMPTY))
 
-    def _by_method(self, name: str) -> tuple[IntArray, list[str]]:
+    def _by_method(self, name: str) -> Made:
         model = by_method_name("clusterer")[find_method(name, "clusterer")]()
         parameters = model.get_params(deep=False)
         wanted: dict[str, Any] = {"n_clusters": self._k(), "metric": self.metric, "random_state": self.random_state}
@@ -186,10 +205,11 @@ class FitPlan:
         }
         # Under cosine, rows have length one, so that a method without a cosine of its own uses it, too.
         model.set_params(**wanted)
+        rows = self.records if model.capabilities.tables and self.records is not None else self.X
         notes = []
         while True:
             try:
-                model.fit(self.X, constraints=self.constraints)
+                model.fit(rows, constraints=self.constraints)
             except InfeasibleConstraintsError as error:
                 more = int(model.get_params()["n_clusters"]) + 1
                 notes = [f"{more} clusters instead of {self._k()}: {error.fact}"]
@@ -197,7 +217,7 @@ class FitPlan:
                 continue
             labels = np.asarray(model.labels_, dtype=np.int64)
             own = _EMPTY if "n_clusters" in parameters else f"{name} finds the number of clusters itself."
-            return labels, notes or self._explained(labels, own)
+            return Made(labels, notes or self._explained(labels, own), own_probability(model))
 
     def _best(self, model: Any, constraints: Constraints) -> IntArray:
         """A fit from the current clusters, or a fresh one if it is clearly better."""

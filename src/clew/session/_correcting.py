@@ -51,8 +51,9 @@ class Correcting:
             ledger, now = self._state.ledger, self._state.labelling
             if self._state.planner.is_late(result):
                 return False
-            labels, next_cluster = now.identified(result)
+            labels, next_cluster, probability = now.identified(result)
             unchanged = np.array_equal(labels, now.labels) and result.notes == now.notes
+            unchanged &= np.array_equal(probability, now.probability, equal_nan=True)
             confirms = bool(ledger.fitted_version) and unchanged and (result.kept or not now.is_outdated)
             if confirms and not ledger.is_stale:
                 return True
@@ -64,7 +65,8 @@ class Correcting:
                 "kept": result.kept,
             }
             # A fit that confirms the labels stores no copy of them: it says that they are up to date.
-            self._project.append(transaction, "fit", "", payload, None if confirms else packed_labels(labels))
+            body = None if confirms else packed_labels(labels, probability)
+            self._project.append(transaction, "fit", "", payload, body)
         return True
 
     def fit(self) -> dict[Any, int]:
@@ -81,19 +83,28 @@ class Correcting:
             rows, labels = self._state.rows, self._state.labelling.labels
             return {rows.ids[row]: int(labels[row]) for row in rows.present if labels[row] >= 0}
 
+    def probabilities(self, *, refit: bool = True) -> dict[Any, float]:
+        """Probability of the cluster of each present row that has one."""
+        with self._project.reading():
+            if refit and self._state.ledger.is_stale:
+                self.fit()
+            rows, found = self._state.rows, self._state.labelling.probability
+            return {rows.ids[row]: float(found[row]) for row in rows.present if not np.isnan(found[row])}
+
     def clusters(self, *, refit: bool = True) -> list[Cluster]:
         """The clusters in order of their ids, with typical and borderline rows."""
         with self._project.reading():
             if refit and self._state.ledger.is_stale:
                 self.fit()
             rows, names = self._state.rows, self._state.ledger.names()
-            labels = self._state.labelling.present
+            labels, chances = self._state.labelling.present, self._state.labelling.present_probability
             ids = np.unique(labels[labels >= 0])
             centers = np.array([mean_row(rows.X, np.flatnonzero(labels == one)) for one in ids])
             found = []
             for place, cluster in enumerate(ids.tolist()):
                 members = np.flatnonzero(labels == cluster)
-                typical, borderline = _typical_and_borderline(squared_distances(rows.X, members, centers), place)
+                far = squared_distances(rows.X, members, centers)
+                typical, borderline = _typical_and_borderline(far, place, chances[members])
                 shown = rows.names(members[typical]), rows.names(members[borderline])
                 found.append(Cluster(cluster, names.get(cluster), len(members), *shown))
             return found
@@ -188,11 +199,16 @@ def _listed(rows: Any) -> Sequence[Any]:
     return list(rows)
 
 
-def _typical_and_borderline(far: Any, own: int) -> tuple[Any, Any]:
-    """Rows nearest to the centre of their cluster, and rows almost as near to another centre."""
+def _typical_and_borderline(far: Any, own: int, chances: Any) -> tuple[Any, Any]:
+    """Rows nearest to the centre of their cluster, and rows almost as near to another centre.
+
+    Where rows have probabilities, the borderline rows are the least probable ones.
+    """
     here = far[:, own].copy()
     typical = np.argsort(here, kind="stable")[:_SHOWN]
     if far.shape[1] == 1:
         return typical, typical[:0]
     far[:, own] = np.inf
+    if not np.isnan(chances).all():
+        return typical, np.lexsort((far.min(axis=1) - here, chances))[: min(_SHOWN, int((~np.isnan(chances)).sum()))]
     return typical, np.argsort(far.min(axis=1) - here, kind="stable")[:_SHOWN]

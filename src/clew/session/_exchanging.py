@@ -10,10 +10,13 @@ from clew.active._view import mean_row, squared_distances
 from clew.constraints import AnswerRecord, key_of
 from clew.datasets import Table
 from clew.exceptions import ParameterError
+from clew.matching import MatchClustering
+from clew.session._growth import Growth
 from clew.session._import import answers_in
 from clew.session._project import ProjectLog
 from clew.session._settings import check_confidence, check_name, check_seconds, check_text, utc
 from clew.session._state import SessionState
+from clew.session._strategies import has_small_groups
 from clew.session._table import ProjectRows
 
 
@@ -28,7 +31,8 @@ class Exchanging:
         return self._project.state
 
     def add_rows(self, data: Any = None, *, annotator: str = "me") -> list[Any]:
-        """Add new rows. Each row joins the nearest cluster until the next fit. Returns the ids of the new rows."""
+        """Add new rows. Each row joins the nearest cluster until the next fit, or starts a small group if it matches
+        none. Returns the ids of the new rows."""
         check_name(annotator)
         table = None if data is None else self.read_rows(data)
         while True:
@@ -40,10 +44,15 @@ class Exchanging:
                 growth.add(table)
             if not growth.ids:
                 return []
+            model = self._match_model(growth)
             with self._project.writing() as transaction:
                 if not self._state.take_growth(growth):
                     continue  # another call has changed rows or settings meanwhile
-                clusters = self._nearest_clusters(growth.rows, growth.ids)
+                clusters = (
+                    self._nearest_clusters(growth.rows, growth.ids)
+                    if model is None
+                    else self._matching_groups(model, growth.rows, growth.ids)
+                )
                 payload = {"ids": growth.ids, "clusters": clusters, "from_file": data is None}
                 self._project.append(transaction, "rows_added", annotator, payload, growth.body)
             return growth.ids
@@ -53,6 +62,29 @@ class Exchanging:
         with self._project.reading():
             growth = self._state.growth()
         return growth.read(data)
+
+    def _match_model(self, growth: Growth) -> MatchClustering | None:
+        """A model of the rows so far that tells which group a new row matches. None if groups are large."""
+        if not has_small_groups(growth.settings):
+            return None
+        old = growth.rows.position[growth.before.present]
+        with self._project.reading():
+            known = self._state.known.constraints().at_least(1.0)
+        if len(known) != len(old) or (old < 0).any():
+            return None  # the data file has changed meanwhile
+        return MatchClustering(random_state=0).fit(growth.rows.matched(old), constraints=known)
+
+    def _matching_groups(self, model: MatchClustering, grown: ProjectRows, ids: list[Any]) -> list[int]:
+        """The group that each new row matches best; rows that match none start groups with unused numbers."""
+        labelling = self._state.labelling
+        if not (labelling.present >= 0).all():
+            return [-1] * len(ids)
+        new = np.array(grown.positions(ids))
+        # The groups as they are now, which people may have corrected since, instead of those of the model.
+        model.labels_ = labelling.present
+        found = model.predict(grown.matched(new))
+        unused = labelling.next_cluster - int(model.labels_.max()) - 1
+        return np.where(found > model.labels_.max(), found + unused, found).tolist()
 
     def _nearest_clusters(self, grown: ProjectRows, ids: list[Any]) -> list[int]:
         """The nearest cluster of each new row, with all rows encoded together. -1 while there are no clusters."""

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from clew._tables import write_table
+from clew.datasets import golden_records
 from clew.exceptions import ParameterError
 from clew.session._state import SessionState
+from clew.session._strategies import made, strategy_in
 
-WHAT = ("labels", "constraints", "answers")
+WHAT = ("labels", "golden", "constraints", "answers")
 _COLUMNS = ("id_1", "id_2", "answer", "confidence", "annotator", "time", "seconds", "source", "comment")
 
 
 def export(state: SessionState, what: str, path: str | os.PathLike[str]) -> None:
-    """Write labels, constraints or answers as csv, tsv, jsonl or parquet. An error leaves no partial file."""
+    """Write labels, golden records, constraints or answers to a file. An error leaves no partial file."""
     if what not in WHAT:
         raise ParameterError(f"what={what!r}: expected {', '.join(WHAT[:-1])} or {WHAT[-1]}.")
     if what == "constraints":
@@ -24,7 +26,7 @@ def export(state: SessionState, what: str, path: str | os.PathLike[str]) -> None
         ids = np.array([state.rows.ids[row] for row in state.rows.present], dtype=object)
         known._replace(ids=ids).to_file(path)
     else:
-        write_table(path, _labels(state) if what == "labels" else _answers(state))
+        write_table(path, {"labels": _labels, "golden": _golden, "answers": _answers}[what](state))
 
 
 def _labels(state: SessionState) -> dict[str, Any]:
@@ -34,7 +36,38 @@ def _labels(state: SessionState) -> dict[str, Any]:
         "id": _column([state.rows.ids[row] for row in rows]),
         "cluster": np.array(clusters, dtype=np.int64),
         "name": _column([names.get(cluster, "") for cluster in clusters]),
+    } | _probability(state)
+
+
+def _golden(state: SessionState) -> dict[str, Any]:
+    """A row for each cluster: its number, how many rows it has, the lowest of their probabilities, golden values."""
+    table, labels = state.rows.encoded.table, state.labelling.present
+    values = table.only(
+        name for name, column in table.values.items() if name != state.ledger.settings["id_column"] and column.ndim == 1
+    )
+    clusters, place, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    found: dict[str, Any] = {"cluster": clusters, "n_rows": sizes}
+    for name, probability in _probability(state).items():
+        lowest = np.ones(len(clusters))
+        np.minimum.at(lowest, place, probability)
+        found[name] = lowest
+    taken = {
+        name if name not in found else f"{name} of the record": column
+        for name, column in golden_records(values, labels).values.items()
     }
+    return found | taken
+
+
+def _probability(state: SessionState) -> dict[str, Any]:
+    """Probability of each row to belong to its cluster, by the last fit, or by the strategy that made the clusters."""
+    fitted = state.labelling.present_probability
+    if not np.isnan(fitted).all():
+        return {"probability": fitted.round(6)}  # the log stores single precision
+    settings = state.ledger.settings
+    if settings["method"] is not None:
+        return {}
+    found = made(strategy_in(settings)).probabilities(state.known.driver.view, state.labelling.present)
+    return {} if found is None else {"probability": found}
 
 
 def _answers(state: SessionState) -> dict[str, Any]:

@@ -54,6 +54,8 @@ class Kept:
         Rows that corrections have put where they are.
     kernels : callable
         The kernels between rows; only called where something spreads.
+    small : bool
+        Whether groups have few rows. Then nothing spreads, and a row that leaves its group starts a new one.
     """
 
     base: IntArray
@@ -61,6 +63,7 @@ class Kept:
     asked: BoolArray
     put: BoolArray
     kernels: Callable[[], KernelSum]
+    small: bool = False
 
 
 def revised(X: Any, kept: Kept, room: float) -> IntArray:
@@ -70,8 +73,8 @@ def revised(X: Any, kept: Kept, room: float) -> IntArray:
     them.
     """
     closed = kept.constraints.at_least(1.0).closure()
-    target = upheld(X, kept.base, closed, room)
-    labels = _spread(kept, target, closed)
+    target = upheld(X, kept.base, closed, room, small=kept.small)
+    labels = target if kept.small else _spread(kept, target, closed)
     return _with_preferences(labels, kept.constraints, closed)
 
 
@@ -150,14 +153,14 @@ def _with_preferences(labels: IntArray, constraints: Constraints, closed: Closur
 # -- certain constraints hold ------------------------------------------------------------------------------------------
 
 
-def upheld(X: Any, labels: IntArray, closed: Closure, room: float = np.inf) -> IntArray:
+def upheld(X: Any, labels: IntArray, closed: Closure, room: float = np.inf, *, small: bool = False) -> IntArray:
     """Change as few labels as needed for all certain constraints to hold. Clusters are opened if they are needed.
 
     Each component goes to the cluster with most of its rows, and on a tie to the nearest of these clusters. If
     components of a cluster must differ, the component leaves that is cannot-linked to most rows there, divided by its
     own size. On a tie the component farthest from the centre leaves. It goes to the cluster with most of its other rows
     that holds no component it must differ from. If there is none, it becomes a new cluster if it has more than one row
-    and `room` allows. Otherwise it goes to the nearest cluster that it may join.
+    (or if groups are `small`) and `room` allows. Otherwise it goes to the nearest cluster that it may join.
     """
     clusters, place = np.unique(labels, return_inverse=True)
     chosen, mixed = _commonest(place, closed)
@@ -174,7 +177,7 @@ def upheld(X: Any, labels: IntArray, closed: Closure, room: float = np.inf) -> I
         open_ones = [one for one in range(len(clusters)) if one not in taken]
         if wished is not None:
             chosen[component] = wished
-        elif not open_ones or (closed.sizes[component] > 1 and n_open - len(clusters) < room):
+        elif not open_ones or ((small or closed.sizes[component] > 1) and n_open - len(clusters) < room):
             chosen[component], n_open = n_open, n_open + 1
         else:
             nearest = _distances(X, component, centers[open_ones], closed).argmin()

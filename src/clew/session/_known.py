@@ -60,7 +60,9 @@ class Known:
         self._compiled: dict[int, tuple[Correction, Entry]] = {}
         self.prior = self._read_prior()
         strategy, seed = made(strategy_in(ledger.settings)), int(ledger.settings["random_state"])
-        self._root = Questions(rows.X, strategy, None, None, self.prior, seed, trust_n_clusters=False)
+        self._root = Questions(
+            rows.X, strategy, None, None, self.prior, seed, trust_n_clusters=False, records=rows.compared
+        )
         self.build()
 
     def _read_prior(self) -> Constraints:

@@ -47,6 +47,9 @@ class Labelling:
         Whether a setting has changed after which all clusters must be fitted again.
     notes : tuple of str
         Notes of the last fit.
+    probability : ndarray of float32
+        Probability of each row's cluster by ordinal, as the last fit found it. NaN if its method has none, and for rows
+        that were moved or added since.
     """
 
     def __init__(self, ledger: Ledger, rows: ProjectRows) -> None:
@@ -55,6 +58,7 @@ class Labelling:
         self.base, self.base_version = self.labels.copy(), 0
         self.next_cluster, self.is_outdated = 0, False
         self.notes: tuple[str, ...] = ()
+        self.probability = np.full(len(rows.ids), np.nan, dtype=np.float32)
         for event in ledger.events:
             self.apply(event)
 
@@ -62,6 +66,11 @@ class Labelling:
     def present(self) -> IntArray:
         """Cluster id of each row that is in the data now."""
         return self.labels[self._rows.present]
+
+    @property
+    def present_probability(self) -> npt.NDArray[np.float64]:
+        """Probability of the cluster of each row that is in the data now."""
+        return self.probability[self._rows.present].astype(np.float64)
 
     @property
     def clusters(self) -> Clusters:
@@ -93,22 +102,26 @@ class Labelling:
         payload = event.payload
         if event.kind == "fit":
             if event.body is not None:
-                labels = unpacked_labels(event.body)
+                labels, probability = unpacked_labels(event.body)
                 self.labels[: len(labels)] = labels
+                self.probability[: len(labels)] = np.nan if probability is None else probability
             self.next_cluster, self.notes = payload["next_cluster"], tuple(payload["notes"])
         elif event.kind == "rows_added":
             self.labels[self._rows.ordinals(payload["ids"])] = payload["clusters"]
+            self.next_cluster = max(self.next_cluster, max(payload["clusters"], default=-1) + 1)
         elif event.kind == "correction" and not payload["conflict"]:
             self.notes = ()  # the notes were about the clusters before the correction
             self._move(self._moves(event, "changes"))
         elif "moves" in payload:
             self._move(self._moves(event, "moves"))
         elif event.kind in ("resolve", "undo"):  # logs of earlier versions do not record where rows move back to
-            self.labels = self.moved_back(*self._ledger.reversed_by(event))
+            before, self.labels = self.labels, self.moved_back(*self._ledger.reversed_by(event))
+            self.probability[self.labels != before] = np.nan
 
     def _move(self, moves: list[tuple[int, int, IntArray]]) -> None:
         for _, after, rows in moves:
             self.labels[rows] = after
+            self.probability[rows] = np.nan
             self.next_cluster = max(self.next_cluster, after + 1)
 
     def moved_back(self, taken_back: list[Event], made_again: list[Event], but: Iterable[int] = ()) -> IntArray:
@@ -124,13 +137,21 @@ class Labelling:
     def _moves(self, event: Event, name: str) -> list[tuple[int, int, IntArray]]:
         return [(before, after, self._rows.ordinals(names)) for names, before, after in event.payload[name]]
 
-    def identified(self, result: FitResult) -> tuple[IntArray, int]:
-        """Cluster ids of all rows after a fit, and the next unused id. Missing rows keep their ids."""
+    def identified(self, result: FitResult) -> tuple[IntArray, int, npt.NDArray[np.float32]]:
+        """Cluster ids of all rows after a fit, the next unused id, and the probabilities. Missing rows keep theirs.
+
+        A fit that keeps corrected clusters keeps the probabilities of the rows that stay.
+        """
         names = [key_of(self._rows.ids[row]) for row in result.rows]
         found, next_cluster = stable_ids(self.labels[result.rows], result.labels, self.next_cluster, names)
         labels = self.labels.copy()
         labels[result.rows] = found
-        return labels, next_cluster
+        probability = self.probability.copy()
+        if result.kept:
+            probability[labels != self.labels] = np.nan
+        else:
+            probability[result.rows] = np.nan if result.probability is None else result.probability
+        return labels, next_cluster, probability
 
 
 def _outdates(event: Event) -> bool:
@@ -139,14 +160,17 @@ def _outdates(event: Event) -> bool:
     return event.kind == "setting" and bool(event.payload.get("remakes", set(MAKING) & set(changed)))
 
 
-def packed_labels(labels: IntArray) -> bytes:
-    """Serialise labels as bytes."""
+def packed_labels(labels: IntArray, probability: npt.NDArray[np.float32] | None = None) -> bytes:
+    """Serialise labels, and probabilities if any row has one, as bytes."""
     stream = io.BytesIO()
-    np.savez_compressed(stream, labels=labels.astype(np.int32))
+    if probability is None or np.isnan(probability).all():
+        np.savez_compressed(stream, labels=labels.astype(np.int32))
+    else:
+        np.savez_compressed(stream, labels=labels.astype(np.int32), probability=probability)
     return stream.getvalue()
 
 
-def unpacked_labels(body: bytes) -> IntArray:
-    """Read labels that `packed_labels` wrote."""
+def unpacked_labels(body: bytes) -> tuple[IntArray, npt.NDArray[np.float32] | None]:
+    """Read labels and probabilities that `packed_labels` wrote."""
     with np.load(io.BytesIO(body), allow_pickle=False) as stored:
-        return stored["labels"].astype(np.int64)
+        return stored["labels"].astype(np.int64), stored.get("probability")

@@ -18,7 +18,7 @@ from clew.session._known import Known
 from clew.session._labelling import Labelling
 from clew.session._ledger import Ledger
 from clew.session._settings import MAKING
-from clew.session._strategies import default_strategy, made
+from clew.session._strategies import has_small_groups, made, usual_strategy
 from clew.session._table import ProjectRows
 
 IntArray = npt.NDArray[np.int64]
@@ -36,6 +36,7 @@ class Planner:
         return FitPlan(
             version=self._ledger.version,
             X=rows.X,
+            records=rows.compared,
             rows=rows.present,
             constraints=known._replace(ids=np.array(rows.names(range(len(rows.present))), dtype=object)),
             corrections=self._known.corrected(),
@@ -49,6 +50,7 @@ class Planner:
             kept=self._kept(known),
             settled=self._is_settled(),
             notes=self._labelling.notes,
+            probability=self._labelling.present_probability,
         )
 
     def _kept(self, known: Constraints) -> Kept | None:
@@ -67,7 +69,8 @@ class Planner:
         known, asked = self._binding(known, base[present]), view.questioned & view.named
         # A view of its own: the fit may run in another thread, while answers change this one.
         apart = self._known.fresh(auto).view
-        return Kept(base[present], known, asked, put[present], lambda: auto.kernel_sum(apart))
+        small = has_small_groups(self._ledger.settings)
+        return Kept(base[present], known, asked, put[present], lambda: auto.kernel_sum(apart), small=small)
 
     def _binding(self, known: Constraints, base: IntArray) -> Constraints:
         """The constraints that corrected clusters must satisfy, without answers that the chosen method had violated."""
@@ -88,7 +91,7 @@ class Planner:
     def _own_labels(self, known: Constraints) -> Callable[[], npt.NDArray[Any]] | None:
         """Labels from the strategy's own clusterer, if it has one. A temporary strategy borrows the default's."""
         chosen = self._ledger.settings["strategy"] or {"automatic": True}
-        setting = {"name": default_strategy(), "parameters": {}} if chosen.get("automatic") else chosen
+        setting = usual_strategy(self._ledger.settings) if chosen.get("automatic") else chosen
         strategy = made(setting)
         if not strategy_makes_labels(strategy, chosen=None, n_clusters=self._known.driver.n_clusters):
             return None

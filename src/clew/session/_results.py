@@ -158,7 +158,7 @@ class Cluster:
     typical : list of row ids
         Rows nearest to the centre of the cluster.
     borderline : list of row ids
-        Rows almost as near to another centre.
+        Rows almost as near to another centre, or the least probable rows if the method has probabilities.
     """
 
     id: int

@@ -12,6 +12,9 @@ import numpy.typing as npt
 from clew import audit
 from clew.active._view import mean_row, squared_distances
 from clew.audit import Doubt
+from clew.audit._models import fitted_model, predicting_methods
+from clew.constraints import Constraints
+from clew.exceptions import InfeasibleConstraintsError
 from clew.session._conflicts import Conflicts
 from clew.session._known import Known
 from clew.session._labelling import Labelling
@@ -60,6 +63,10 @@ class ReviewPlan:
         Answers and confirmations. `places` has the index of each in `known`, -1 for a confirmation.
     known : list of Noted
     n_clusters, random_state : int
+    model : str or None
+        The method with probabilities whose opinion counts.
+    constraints : Constraints
+        What the model is fitted to: answers and corrections in use.
     """
 
     version: int
@@ -70,6 +77,8 @@ class ReviewPlan:
     known: list[Noted]
     n_clusters: int
     random_state: int
+    model: str | None
+    constraints: Constraints
 
     def run(self) -> list[ReviewItem]:
         """Return the answers worth a second look, from `clew.audit.review`, most suspicious first."""
@@ -83,10 +92,21 @@ class ReviewPlan:
             self.X,
             self.answers,
             self.n_clusters,
+            model=self._fitted_model(),
             ids=np.array(self.names, dtype=object),
             random_state=self.random_state,
         )
         return {self.places[doubt.index]: doubt for doubt in heard.doubts if self.places[doubt.index] >= 0}
+
+    def _fitted_model(self) -> Any:
+        """The model, with more clusters than the session has if a hard method needs them for the answers."""
+        n_clusters = self.n_clusters
+        while self.model is not None:
+            try:
+                return fitted_model(self.model, self.X, self.constraints, n_clusters, self.random_state)
+            except InfeasibleConstraintsError:
+                n_clusters += 1
+        return None
 
 
 class Reviews:
@@ -109,8 +129,11 @@ class Reviews:
                 found.append(item)
         return _ranked(found)
 
-    def plan(self) -> ReviewPlan:
+    def plan(self, model: str | None = None) -> ReviewPlan:
         """Take a snapshot of the answers in effect for a review. If there are too many, the latest are used."""
+        method = self._ledger.settings["method"]
+        if model is None and method is not None and method in predicting_methods():
+            model = method
         noted = self._noted()[-_MOST_ANSWERS:]
         pairs = [self._positions(one.record) for one in noted]
         stated = [place for place, one in enumerate(noted) if one.record.answer != "unsure" and min(pairs[place]) >= 0]
@@ -136,6 +159,8 @@ class Reviews:
             noted,
             min(k, len(rows)),
             int(self._ledger.settings["random_state"]),
+            model,
+            self._known.constraints().restrict(rows),
         )
 
     def _noted(self) -> list[Noted]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -29,7 +30,17 @@ from clew.session._ledger import Record
 from clew.session._project import ProjectLog
 from clew.session._results import Cluster, Conflict, Corrected, Progress, Question, ReviewItem, Told
 from clew.session._review import ReviewPlan
-from clew.session._settings import MAKING, SCALES, TEXTS, check_cluster, check_name, check_word, checked, utc
+from clew.session._settings import (
+    MAKING,
+    SCALES,
+    TEXTS,
+    check_cluster,
+    check_groups,
+    check_name,
+    check_word,
+    checked,
+    utc,
+)
 from clew.session._state import SessionState
 from clew.session._store import Store, is_url
 from clew.session._strategies import strategy_in
@@ -78,6 +89,7 @@ class Session:
         id_column: str | None = None,
         columns: Sequence[str] | None = None,
         n_clusters: int | None = None,
+        groups: str | None = None,
         method: str | None = None,
         strategy: Any = None,
         scale: str = "auto",
@@ -105,6 +117,9 @@ class Session:
             The columns to cluster by.
         n_clusters : int, optional
             Number of clusters, if it is known.
+        groups : {"large", "small"}, optional
+            "small" for very many groups of few rows, such as duplicate records. Their columns are then compared as
+            text, numbers and dates, and a new row may start a group of its own. Default: "large".
         method : str, optional
             Name of an estimator on the command line, such as "pck-means". Default: a method that satisfies every
             certain answer and correction.
@@ -127,10 +142,12 @@ class Session:
         """
         given = checked(
             {
-                "n_clusters": n_clusters, "method": method, "strategy": strategy, "overlap": overlap, "metric": metric,
-                "lease_seconds": lease_seconds, "check_share": check_share, "random_state": random_state,
+                "n_clusters": n_clusters, "groups": groups, "method": method, "strategy": strategy,
+                "overlap": overlap, "metric": metric, "lease_seconds": lease_seconds,
+                "check_share": check_share, "random_state": random_state,
             }
         )  # fmt: skip
+        check_groups(given)
         check_word("scale", scale, SCALES)
         check_word("text", text, TEXTS)
         table = table_of(data, id_column)
@@ -200,8 +217,8 @@ class Session:
     def set(self, *, annotator: str = "me", **settings: Any) -> None:
         """Change settings.
 
-        Settings: n_clusters, method, strategy, metric, overlap, lease_seconds, check_share, random_state, and the
-        encoding of rows as vectors: columns, scale, text.
+        Settings: n_clusters, groups, method, strategy, metric, overlap, lease_seconds, check_share, random_state, and
+        the encoding of rows as vectors: columns, scale, text.
         """
         check_name(annotator)
         values = checked(settings)
@@ -212,13 +229,14 @@ class Session:
                 raise ParameterError(
                     f"n_clusters={values['n_clusters']}, but there are {n_rows} rows. Lower n_clusters."
                 )
+            check_groups(self._state.ledger.settings | values)
             remakes = any(self._differs(name, values[name]) for name in MAKING if name in values)
             payload = {"settings": values, "reason": None, "remakes": remakes}
             self._project.append(transaction, "setting", annotator, payload)
 
     def _differs(self, name: str, value: Any) -> bool:
         """Whether a value differs from the current setting. For `n_clusters`, corrections are counted."""
-        now = self._state.ledger.settings[name]
+        now = self._state.ledger.settings.get(name)
         counted = name == "n_clusters" and value is not None and now is not None
         return bool(value != (self._state.known.driver.n_clusters if counted else now))
 
@@ -304,6 +322,12 @@ class Session:
             label = int(self._state.labelling.labels[self._state.rows.find(row)])
             return None if label < 0 else label
 
+    def probability_of(self, row: Any) -> float | None:
+        """Probability of a row's cluster. None if the method has none, or if the row was moved or added since."""
+        with self._project.reading():
+            found = float(self._state.labelling.probability[self._state.rows.find(row)])
+            return None if math.isnan(found) else found
+
     def members(self, cluster: int) -> list[Any]:
         """The rows of a cluster, most typical first."""
         with self._project.reading():
@@ -347,22 +371,25 @@ class Session:
             lease = self._state.leases.get(question.id if isinstance(question, Question) else question)
             return lease is not None and self._state.leases.is_worth_asking(lease)
 
-    def review(self, *, quick: bool = False) -> list[ReviewItem]:
+    def review(self, *, quick: bool = False, model: str | None = None) -> list[ReviewItem]:
         """Answers worth a second look, most suspicious first, with reasons and the most likely answer.
 
         The full review takes seconds: `clew.audit.review` compares each answer with the rows and all other answers.
         With `quick` it takes milliseconds and lists answers that the current clusters violate or satisfy at a cost.
         Both list contradictions, disagreements and flagged answers, and leave out confirmed answers (`confirm`).
+        `model` is the name of a method with probabilities, such as "penalized-gaussian-mixture". It is fitted to the
+        rows and the answers, and its chance for each pair counts as one more opinion. By default that is the method of
+        the session, if it can give new rows probabilities.
         """
         if not quick:
-            return self.plan_review().run()
+            return self.plan_review(model).run()
         with self._project.reading():
             return self._state.reviews.quick()
 
-    def plan_review(self) -> ReviewPlan:
+    def plan_review(self, model: str | None = None) -> ReviewPlan:
         """Return a review whose `run` needs neither the session nor its lock. It can be pickled."""
         with self._project.reading():
-            return self._state.reviews.plan()
+            return self._state.reviews.plan(model)
 
     def agreement(self) -> Agreement:
         """Agreement of annotators about pairs that were answered more than once."""
@@ -553,6 +580,14 @@ class Session:
         """
         return self._correcting.labels(refit=refit)
 
+    def probabilities(self, *, refit: bool = True) -> dict[Any, float]:
+        """Probability of the cluster of each present row, by row id, if the method of the session has probabilities.
+
+        Mixtures and ``graph-propagation`` have them. Rows that corrections moved, and rows added since the last fit,
+        are left out.
+        """
+        return self._correcting.probabilities(refit=refit)
+
     def clusters(self, *, refit: bool = True) -> list[Cluster]:
         """The clusters in order of their ids, with typical and borderline rows."""
         return self._correcting.clusters(refit=refit)
@@ -641,12 +676,14 @@ class Session:
             self._project.store.backup(path)
 
     def export(self, what: str, path: str | os.PathLike[str]) -> None:
-        """Write "labels", "constraints" or "answers" as csv, tsv, jsonl or parquet. An error leaves no partial file.
+        """Write "labels", "golden", "constraints" or "answers" as csv, tsv, jsonl or parquet.
 
-        Labels have every row. Noise of a density method is cluster -1 with the name "noise".
+        Labels have every row. Noise of a density method is cluster -1 with the name "noise". Small groups have the
+        probability of each row to belong to its group. "golden" has a row for each cluster, with the values that
+        `clew.datasets.golden_records` chooses. An error leaves no partial file.
         """
         with self._project.reading():
-            if what == "labels" and self._state.ledger.is_stale:
+            if what in ("labels", "golden") and self._state.ledger.is_stale:
                 self.fit()
             export(self._state, what, path)
 

@@ -17,16 +17,19 @@ from clew.session._strategies import strategy_setting
 # Settings that change the encoding of rows as vectors.
 ENCODING = ("columns", "scale", "text")
 # Settings that change the clusters. After such a change all clusters are fitted again, even corrected ones.
-MAKING = ("n_clusters", "method", "metric", *ENCODING)
+MAKING = ("n_clusters", "groups", "method", "metric", *ENCODING)
 # Settings that `Session.set` can change.
 SETTABLE = (
-    "n_clusters", "method", "strategy", "overlap", "lease_seconds", "check_share", "random_state", "metric", *ENCODING,
+    "n_clusters", "groups", "method", "strategy", "overlap", "lease_seconds", "check_share", "random_state",
+    "metric", *ENCODING,
 )  # fmt: skip
 SCALES = ("auto", "standard", "minmax", "robust", "none")
+GROUPS = ("large", "small")
 METRICS = ("auto", "euclidean", "cosine")
 TEXTS = ("auto", "tfidf", "embeddings", "none")
 _ALLOWED = {
     "n_clusters": integer(1) | NONE,
+    "groups": words(*GROUPS) | NONE,
     "overlap": integer(1),
     "lease_seconds": number(0),
     "check_share": number(0, MOST_CHECKS) | NONE,
@@ -63,6 +66,15 @@ def checked(values: dict[str, Any]) -> dict[str, Any]:
     if "strategy" in values:
         values = values | {"strategy": strategy_setting(values["strategy"])}
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
+
+
+def check_groups(settings: dict[str, Any]) -> None:
+    """Refuse a number of clusters together with small groups, whose number follows from the answers."""
+    if settings.get("groups") == "small" and settings["n_clusters"] is not None:
+        raise ParameterError(
+            f'groups="small" and n_clusters={settings["n_clusters"]}: the number of small groups follows from the '
+            "answers. Leave out one of them."
+        )
 
 
 def _column_names(columns: Any) -> list[str]:

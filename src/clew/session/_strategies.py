@@ -35,7 +35,17 @@ def default_strategy() -> str:
 
 def strategy_in(settings: dict[str, Any]) -> dict[str, Any]:
     """The strategy that settings choose, with its parameters."""
-    return settings["strategy"] or {"name": default_strategy(), "parameters": {}}
+    return settings["strategy"] or usual_strategy(settings)
+
+
+def usual_strategy(settings: dict[str, Any]) -> dict[str, Any]:
+    """The default strategy, for groups of the size that settings expect."""
+    return {"name": default_strategy(), "parameters": {"groups": "small" if has_small_groups(settings) else "large"}}
+
+
+def has_small_groups(settings: dict[str, Any]) -> bool:
+    """Whether very many groups of few rows are expected. Logs of earlier versions do not have the setting."""
+    return settings.get("groups") == "small"
 
 
 def next_strategy(name: str) -> str:

@@ -319,6 +319,22 @@ class ProjectRows:
         """The user's rows by id, for files of answers that hold whole records."""
         return self.encoded.table.rows(np.array(self.names(range(len(self.present))), dtype=object))
 
+    @cached_property
+    def compared(self) -> Table | None:
+        """The columns to compare as records. None if rows are numbers, vectors or images: then `X` is compared."""
+        kind_of = {column.name: column.kind for column in self.encoded.columns if column.kind != "left out"}
+        kinds = set(kind_of.values())
+        if kinds & {"vector", "image"} or not kinds & {"text", "category", "date"}:
+            return None
+        return self.encoded.table.only(kind_of)
+
+    def matched(self, positions: IntArray) -> Any:
+        """The rows at some positions for `MatchClustering`: records if columns are compared, else vectors."""
+        if self.compared is None:
+            return self.X[positions]
+        values = {name: column[positions] for name, column in self.compared.values.items()}
+        return replace(self.compared, values=values, n_rows=len(positions))
+
     def values(self, name: Any) -> dict[str, Any]:
         """Values of a row, as in the user's table. Vectors are shown only if they are curves, not embeddings."""
         position = self.find_present(name)

@@ -19,7 +19,7 @@ from clew._tables import InputFile
 from clew.datasets import check_size
 from clew.datasets._images import confined
 from clew.exceptions import FileError, NotFoundError, StorageError, TooLargeError
-from clew.session import METRICS, SCALES, TEXTS, Session, strategies
+from clew.session import GROUPS, METRICS, SCALES, TEXTS, Session, strategies
 from clew.web import _models as take
 from clew.web import _views as show
 from clew.web._worker import Worker
@@ -83,11 +83,14 @@ def data_routes(worker: Worker) -> APIRouter:
 
     @router.get("/export/{what}", response_class=Response, responses={200: {"content": {"*/*": {}}}})
     async def export(
-        what: Literal["labels", "constraints", "answers"],
+        what: Literal["labels", "golden", "constraints", "answers"],
         format: Literal["csv", "tsv", "jsonl", "parquet"] = "csv",
     ) -> Response:
-        """Export labels, constraints or answers. In csv and tsv, cells that a spreadsheet would run are escaped."""
-        if what == "labels":
+        """Export labels, golden records, constraints or answers.
+
+        In csv and tsv, cells that a spreadsheet would run are escaped.
+        """
+        if what in ("labels", "golden"):
             await worker.fresh()
         content = await worker.slow(_exported, session, what, format)
         headers = {"Content-Disposition": f'attachment; filename="{what}.{format}"'}
@@ -114,7 +117,7 @@ def _rows(session: Session, ids: list[str]) -> list[show.Row]:
     found = []
     for name in ids:
         values = show.plain(session.row(name))
-        found.append(show.Row(name, values, session.cluster_of(name)))
+        found.append(show.Row(name, values, session.cluster_of(name), session.probability_of(name)))
     return found
 
 
@@ -187,7 +190,7 @@ def _project(session: Session) -> show.Project:
     choices = {
         "method": [name for name, kind in by_method_name("clusterer").items() if kind._capabilities.vectors],
         "strategy": list(strategies()), "metric": list(METRICS),
-        "scale": list(SCALES), "text": list(TEXTS),
+        "scale": list(SCALES), "text": list(TEXTS), "groups": list(GROUPS),
     }  # fmt: skip
     changes = session.changes
     return show.Project(

@@ -51,11 +51,12 @@ class Welcome:
 
 @dataclass(frozen=True)
 class Row:
-    """A row as a card shows it."""
+    """A row as a card shows it; `probability` is that of its cluster, null if the method has none."""
 
     id: Any
     values: dict[str, Any]
     cluster: int | None
+    probability: float | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ const IMAGE = /\.(png|jpe?g|gif|webp|bmp|avif)$/i;
 const SOUND = /\.(wav|mp3|ogg|flac|m4a)$/i;
 const LONG_TEXT = 60;
 const LEAST_SERIES = 5;
+const DOUBTFUL = 0.8;
 
 export function kindOf(value) {
   if (numbersOf(value) !== null) return "series";
@@ -163,6 +164,15 @@ function path(values, low, span) {
     })
     .join("");
 }
+
+// The probability of a row's cluster, where the method has one; doubtful ones stand out.
+export function probability(row) {
+  if (row.probability === null || row.probability === undefined) return null;
+  return h("span", { class: row.probability < DOUBTFUL ? "probability doubtful" : "probability", title: S.probability(percent(row.probability)) }, percent(row.probability));
+}
+
+// Rounded down, so that 100 % is said only of what is sure.
+const percent = (share) => `${share > 0.9995 ? 100 : Math.floor(100 * share)} %`;
 
 // A row in one small tile, for lists and contact sheets.
 export function tile(row) {

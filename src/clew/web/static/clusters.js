@@ -1,7 +1,7 @@
 // Clusters: what is in them, what they are called, and corrections that hold for good.
 
 import { api } from "./api.js";
-import { tile } from "./cards.js";
+import { probability, tile } from "./cards.js";
 import * as dialog from "./dialog.js";
 import { button, colourOf, fill, h, swatch, toast } from "./dom.js";
 import { clustersNow, nameOf, onChange, rowsOf, state } from "./state.js";
@@ -109,7 +109,7 @@ export function clusters(view) {
 
   function choosable(row) {
     const key = String(row.id);
-    const item = h("button", { type: "button", class: "tile choose", "aria-pressed": String(chosen.has(key)), dataset: { row: key } }, tile(row));
+    const item = h("button", { type: "button", class: "tile choose", "aria-pressed": String(chosen.has(key)), dataset: { row: key } }, probability(row), tile(row));
     item.addEventListener("click", () => {
       if (chosen.has(key)) chosen.delete(key);
       else chosen.add(key);

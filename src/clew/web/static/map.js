@@ -1,7 +1,7 @@
 // All rows in two dimensions, drawn pixel by pixel: a hundred thousand points in a few milliseconds a frame.
 
 import { api } from "./api.js";
-import { card } from "./cards.js";
+import { card, probability } from "./cards.js";
 import * as dialog from "./dialog.js";
 import { button, colourOf, fill, h, swatch, toast } from "./dom.js";
 import { clustersNow, keep, nameOf, onChange, rowsOf, state } from "./state.js";
@@ -314,7 +314,7 @@ export function map(view) {
     const turn = ++peeking;
     if (row < 0) return;
     const [found] = await rowsOf([ids[row]]).catch(() => []);
-    if (turn === peeking && found && !left) fill(side, h("div", { class: "where" }, swatch(clusters[row]), nameOf(clusters[row])), card(found, null));
+    if (turn === peeking && found && !left) fill(side, h("div", { class: "where" }, swatch(clusters[row]), nameOf(clusters[row]), probability(found)), card(found, null));
   }
 
   function toggle(row) {

@@ -24,6 +24,7 @@ export function settings(view) {
     const now = project.settings;
     const fields = {
       n_clusters: h("input", { type: "number", min: "1", value: now.n_clusters ?? "" }),
+      groups: choice(project.choices.groups.map((one) => [one, T.groupSizes[one]]), now.groups ?? "large"),
       method: choice([["", T.auto], ...project.choices.method.map((one) => [one, one])], now.method ?? ""),
       metric: choice(project.choices.metric.map((one) => [one, one]), now.metric),
       scale: choice(project.choices.scale.map((one) => [one, one]), now.scale),
@@ -40,6 +41,7 @@ export function settings(view) {
       const chosen = [...columns.querySelectorAll("input:checked")].map((one) => one.value);
       const wanted = {
         n_clusters: fields.n_clusters.value === "" ? null : Number(fields.n_clusters.value),
+        groups: fields.groups.value === "large" && !now.groups ? null : fields.groups.value,
         method: fields.method.value || null,
         strategy: fields.strategy.value || null,
         metric: fields.metric.value,
@@ -67,7 +69,7 @@ export function settings(view) {
       h(
         "form",
         { onsubmit: save },
-        h("fieldset", {}, h("legend", {}, T.clustering), label("n_clusters", T.n_clusters_hint), label("method", T.method_hint), label("metric", T.metric_hint), label("scale", T.scale_hint), label("text", T.text_hint), h("div", { class: "field wide" }, h("span", {}, T.columns), columns, h("small", {}, T.columns_hint))),
+        h("fieldset", {}, h("legend", {}, T.clustering), label("groups", T.groups_hint), label("n_clusters", T.n_clusters_hint), label("method", T.method_hint), label("metric", T.metric_hint), label("scale", T.scale_hint), label("text", T.text_hint), h("div", { class: "field wide" }, h("span", {}, T.columns), columns, h("small", {}, T.columns_hint))),
         h("fieldset", {}, h("legend", {}, T.asking), label("strategy", T.strategy_hint), label("overlap"), label("check_share", T.check_hint)),
         h("button", { type: "submit", class: "primary" }, T.save),
       ),

@@ -1,0 +1,108 @@
+"""Duplicate records in the shell, from a csv file to a clean table."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from tests.command import type_in
+
+CUSTOMERS = """number,name,city,phone,list
+c1,Ann Meyer,Bonn,4711,a
+c2,Anne Meyer,Bonn,4711,b
+c3,Bob Smith,Rome,1234,a
+c4,Bob Smyth,Rome,,b
+c5,Zoe Adler,Oslo,9999,b
+"""
+
+
+@pytest.fixture
+def customers(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("customers.csv").write_text(CUSTOMERS)
+    return "customers.csv"
+
+
+def read_csv(path):
+    return list(csv.DictReader(Path(path).read_text().splitlines()))
+
+
+def test_a_clean_table_without_any_answer(customers):
+    found = type_in(
+        "cluster", customers, "--groups", "small", "--id", "number", "--columns", "name,city,phone",
+        "--golden", "clean.csv",
+    )  # fmt: skip
+    assert found.exit_code == 0, found.output
+    labels = read_csv("customers-labels.csv")
+    assert [row["cluster"] for row in labels] == ["0", "0", "1", "1", "2"]
+    assert all(0.5 < float(row["probability"]) <= 1 for row in labels)
+    assert [row["name"] for row in read_csv("clean.csv")] == ["Anne Meyer", "Bob Smith", "Zoe Adler"]
+
+
+def test_one_record_per_source(customers):
+    found = type_in("cluster", customers, "--groups", "small", "--id", "number", "--source", "list")
+    assert found.exit_code == 0, found.output
+    assert len({row["cluster"] for row in read_csv("customers-labels.csv")}) == 3
+
+
+def test_a_source_column_with_one_value_is_refused(customers):
+    Path(customers).write_text(CUSTOMERS.replace(",b\n", ",a\n"))
+    found = type_in("cluster", customers, "--groups", "small", "--source", "list")
+    assert found.exit_code != 0
+    assert 'the column has the one value "a"' in " ".join(found.output.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("-m", "pck-means"), "pck-means makes large groups"),
+        (("-k", "3"), "determines the number of clusters itself"),
+        (("--golden", "customers.csv"), "would overwrite"),
+    ],
+)
+def test_flags_that_do_not_fit_small_groups(customers, words, message):
+    found = type_in("cluster", customers, "--groups", "small", *words)
+    assert found.exit_code != 0
+    assert message in " ".join(found.output.split())
+    assert Path(customers).read_text() == CUSTOMERS
+
+
+def test_answers_new_rows_and_golden_records_in_a_project(customers):
+    asked = type_in(
+        "ask", customers, "--id", "number", "--groups", "small", "--columns", "name,city,phone", keys="s\nq\n"
+    )
+    assert asked.exit_code == 0, asked.output
+    Path("new.csv").write_text("number,name,city,phone,list\nc6,Ann Meier,Bonn,4711,a\nc7,Xaver Quell,Wien,505,a\n")
+    assert type_in("add", "customers.clew", "new.csv").exit_code == 0
+    assert type_in("export", "customers.clew", "golden", "-o", "clean.csv").exit_code == 0
+    clean = {row["name"]: row["n_rows"] for row in read_csv("clean.csv")}
+    assert clean["Xaver Quell"] == "1"
+    assert sum(map(int, clean.values())) == 7
+
+
+NO_TWO_ALIKE = "a,b\naaaa,qqqq\nbbbb,rrrr\ncccc,ssss\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("a,b\nx,y\nx,y\nx,y\n", "has no column to compare"),
+        ("a,b\n,\n,\n,\n", "no column is left to cluster by"),
+        (NO_TWO_ALIKE, "3 rows in 3 clusters"),
+        ("a\nann meyer\nanne meyer\nbob\nbobb\nzoe\n", "5 rows in 3 clusters"),
+    ],
+    ids=["all rows equal", "only missing values", "no two rows alike", "one column"],
+)
+def test_tables_with_little_to_compare(customers, rows, message):
+    Path("odd.csv").write_text(rows)
+    found = type_in("cluster", "odd.csv", "--groups", "small")
+    assert message in " ".join(found.output.split())
+
+
+def test_contradictory_answers_are_refused_with_their_chain(customers):
+    Path("answers.csv").write_text("id_1,id_2,answer\nc1,c2,same\nc2,c3,same\nc1,c3,different\n")
+    found = type_in("cluster", customers, "--groups", "small", "--id", "number", "-c", "answers.csv")
+    assert found.exit_code == 1
+    assert "c1-c2-c3" in found.output

@@ -1,0 +1,124 @@
+"""Projects with very many groups of few rows: duplicate records."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+from benchmarks.record_tables import record_table
+from clew import Session
+from clew.exceptions import ParameterError
+
+PEOPLE = [
+    {"id": "p1", "name": "Ann Meyer", "city": "Bonn", "phone": "4711"},
+    {"id": "p2", "name": "Anne Meyer", "city": "Bonn", "phone": "4711"},
+    {"id": "p3", "name": "Bob Smith", "city": "Rome", "phone": "1234"},
+    {"id": "p4", "name": "Bob Smyth", "city": "Rome", "phone": ""},
+    {"id": "p5", "name": "Zoe Adler", "city": "Oslo", "phone": "9999"},
+]
+NEW = [
+    {"id": "p6", "name": "Ann Meier", "city": "Bonn", "phone": "4711"},
+    {"id": "p7", "name": "Xaver Quell", "city": "Wien", "phone": "5050"},
+]
+
+
+@pytest.fixture
+def session(sqlite_url):
+    with Session.create(sqlite_url, PEOPLE, id_column="id", groups="small") as session:
+        yield session
+
+
+def groups(session):
+    found = {}
+    for row, cluster in session.labels().items():
+        found.setdefault(cluster, set()).add(row)
+    return sorted(map(sorted, found.values()))
+
+
+def read_csv(path):
+    with open(path, encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_records_are_grouped_without_any_answer(session):
+    assert groups(session) == [["p1", "p2"], ["p3", "p4"], ["p5"]]
+
+
+def test_answers_hold_and_the_project_is_as_it_was_when_it_is_opened_again(session, sqlite_url):
+    question = session.ask()
+    session.tell(question, "different")
+    assert session.labels()[question.left] != session.labels()[question.right]
+    before = groups(session)
+    with Session.open(sqlite_url) as again:
+        assert again.settings["groups"] == "small"
+        assert groups(again) == before
+
+
+def test_new_rows_join_a_group_or_start_one(session):
+    before = session.labels()
+    session.add_rows(NEW)
+    labels = session.labels(refit=False)
+    assert labels["p6"] == before["p1"]
+    assert labels["p7"] not in before.values()
+    assert groups(session) == [["p1", "p2", "p6"], ["p3", "p4"], ["p5"], ["p7"]]
+
+
+def test_a_corrected_group_keeps_its_rows_and_a_row_that_leaves_starts_a_group(session):
+    before = session.labels()
+    session.merge(before["p3"], before["p5"])
+    session.import_answers([{"id_1": "p1", "id_2": "p2", "answer": "different"}])
+    assert groups(session) == [["p1"], ["p2"], ["p3", "p4", "p5"]]
+
+
+def test_labels_have_probabilities_and_golden_records_merge_groups(session, tmp_path):
+    session.export("labels", tmp_path / "labels.csv")
+    session.export("golden", tmp_path / "golden.csv")
+    labels, golden = read_csv(tmp_path / "labels.csv"), read_csv(tmp_path / "golden.csv")
+    assert [row["id"] for row in labels] == ["p1", "p2", "p3", "p4", "p5"]
+    assert all(0.5 < float(row["probability"]) <= 1 for row in labels)
+    kept = [(row["n_rows"], row["name"], row["city"], row["phone"]) for row in golden]
+    assert kept == [
+        ("2", "Anne Meyer", "Bonn", "4711"), ("2", "Bob Smith", "Rome", "1234"), ("1", "Zoe Adler", "Oslo", "9999"),
+    ]  # fmt: skip
+
+
+def test_contradictory_answers_are_kept_and_nothing_is_lost(session):
+    said = [("p1", "p2", "same"), ("p2", "p3", "same"), ("p1", "p3", "different")]
+    session.import_answers([{"id_1": one, "id_2": two, "answer": answer} for one, two, answer in said])
+    assert len(session.answers()) == 3
+    assert len(session.conflicts()) == 1
+    assert session.labels()["p1"] == session.labels()["p2"]
+
+
+def test_twenty_different_answers_do_not_change_the_strategy(sqlite_url):
+    found = record_table("people", 130)
+    columns = list(found.columns)
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*found.columns.values(), strict=True)]
+    with Session.create(sqlite_url, rows, groups="small") as session:
+        for _ in range(22):
+            assert session.tell(session.ask(), "different").note is None
+        assert session.settings["strategy"] is None
+
+
+def test_small_groups_have_no_given_number(session, tmp_path):
+    with pytest.raises(ParameterError, match='groups="small" and n_clusters=3'):
+        session.set(n_clusters=3)
+    with pytest.raises(ParameterError, match='groups="small" and n_clusters=2'):
+        Session.create(tmp_path / "other.clew", PEOPLE, n_clusters=2, groups="small")
+    with pytest.raises(ParameterError, match="groups='tiny'"):
+        session.set(groups="tiny")
+
+
+def test_the_method_compares_records_too(sqlite_url):
+    with Session.create(sqlite_url, PEOPLE, id_column="id", method="match-clustering") as session:
+        assert groups(session) == [["p1", "p2"], ["p3", "p4"], ["p5"]]
+
+
+def test_numbers_are_compared_as_vectors(sqlite_url):
+    with Session.create(sqlite_url, [[0.0], [0.1], [5.0], [5.1], [9.0]], groups="small") as session:
+        session.import_answers(
+            [{"id_1": 0, "id_2": 1, "answer": "same"}, {"id_1": 1, "id_2": 2, "answer": "different"}]
+        )
+        labels = session.labels()
+        assert labels[0] == labels[1] != labels[2]
