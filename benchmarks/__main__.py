@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks import (
     advice,
+    alternatives,
     answers,
     audit,
     closure,
@@ -61,6 +62,7 @@ BENCHMARKS = {
     "density": density.run,
     "density-questions": density.run_questions,
     "learned-distances": learned_distances.run,
+    "alternatives": alternatives.run,
     "mixtures": mixtures.run,
     "mixture-rounds": mixtures.run_rounds,
     "words": mixtures.run_words,

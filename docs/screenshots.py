@@ -41,7 +41,7 @@ _ALL_VIEWS = ("ask", "map", "clusters", "review", "history", "settings")
 KEPT = frozenset(
     {f"{view}-{look}" for view in _ALL_VIEWS for look in ("light", "dark")}
     | {"text-light", "image-dark", "series-light", "which-light", "groups-light", "conflict-light", "neighbours-light",
-       "stop-light", "image-sheet-light", "text-tablet", "clusters-tablet"}
+       "stop-light", "probability-light", "image-sheet-light", "text-tablet", "clusters-tablet"}
 )  # fmt: skip
 TOPICS = {
     "refund": ["I was charged twice for the same order and would like to have the second payment back",
@@ -193,6 +193,12 @@ def choose(page: Page) -> None:
     page.evaluate("document.querySelector('.sheet-head').scrollIntoView()")
 
 
+def second(page: Page) -> None:
+    """Open the second cluster."""
+    page.locator(".cluster-item").nth(1).click()
+    page.locator(".sheet .choose").first.wait_for()
+
+
 def resolve(page: Page) -> None:
     """Open the dialogue of a contradiction."""
     page.locator("[data-conflict]").first.click()
@@ -280,6 +286,10 @@ SCENES: dict[str, Callable[[Path], Scene]] = {
     "neighbours": lambda folder: Scene(
         *digits(folder), "digit", answers=60, options={"n_clusters": 10},
         shots={"directions": ("map", None), "neighbours": ("map", neighbours)},
+    ),
+    "probability": lambda folder: Scene(
+        *flowers(folder), "flower", answers=12, options={"method": "constrained-gaussian-mixture"},
+        shots={"probability": ("clusters", second), "probability-map": ("map", point)},
     ),
     "stop": lambda folder: Scene(*flowers(folder), "flower", answers=400, shots={"stop": ("ask", None)}),
 }  # fmt: skip

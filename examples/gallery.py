@@ -18,10 +18,13 @@ from sklearn.datasets import make_blobs, make_circles, make_moons
 
 from clew import (
     BoostCluster,
+    CondEns,
     ConstrainedAgglomerative,
     ConstrainedDensity,
     ConstrainedSpectral,
     Constraints,
+    CoordinatedConditionalIB,
+    GeometryPreservingLearner,
     MahalanobisLearner,
     MatchClustering,
     SemiSupervisedKernelKMeans,
@@ -60,9 +63,9 @@ def shares(counts: Any) -> Any:
 
 
 def circles() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Constraints]:
-    """Two circles, one within the other, and answers about two hundred pairs of rows."""
+    """Two circles, one within the other, and answers about eighty pairs of rows."""
     X, y = make_circles(200, factor=0.4, noise=0.05, random_state=0)
-    return X, y, Constraints.sample(y, 200, balance=0.5, random_state=0)
+    return X, y, Constraints.sample(y, 80, balance=0.5, random_state=0)
 
 
 def moons() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Constraints]:
@@ -195,11 +198,50 @@ def draw_boosted(directory: Path) -> None:
     figure.savefig(directory / "boost-cluster.png")
 
 
+def draw_alternatives(directory: Path) -> None:
+    """Given clusters of one table, and the other clusters that both alternative clusterers find."""
+    rng = np.random.default_rng(3)
+    wide, high = rng.integers(2, size=140), rng.integers(3, size=140)
+    X = np.column_stack([9 * wide, 3 * high]) + rng.normal(scale=0.6, size=(140, 2))
+    given = KMeans(2, n_init=5, random_state=0).fit_predict(X)
+    answers = {"given": given}
+    for cls in (CondEns, CoordinatedConditionalIB):
+        answers[cls.__name__] = cls(3, random_state=0).fit(X, given=given).labels_
+    figure = Figure(figsize=(9, 2.6), dpi=80, layout="constrained")
+    for axes, (name, labels) in zip(figure.subplots(1, 3), answers.items(), strict=True):
+        draw(axes, X, labels, None, name)
+    figure.savefig(directory / "alternatives.png")
+
+
+def draw_moved_rows(directory: Path) -> None:
+    """K-means clusters before and after rows are moved, and the way of each moved row."""
+    X, y = make_blobs(120, centers=[[0, 0], [4, 0], [2, 3.5]], cluster_std=1.3, random_state=3)
+    first = GeometryPreservingLearner(3, random_state=0).fit(X).labels_  # nothing is known, so nothing moves
+    pairs = np.column_stack(np.triu_indices(len(X), 1))
+    same, joined = (of[pairs[:, 0]] == of[pairs[:, 1]] for of in (y, first))
+    asked = np.random.default_rng(0).choice(np.flatnonzero(same != joined), 12, replace=False)
+    known = Constraints(pairs[asked][same[asked]], pairs[asked][~same[asked]], n_samples=len(X))
+    model = GeometryPreservingLearner(3, random_state=0).fit(X, constraints=known)
+    figure = Figure(figsize=(8, 3.6), dpi=80, layout="constrained")
+    left, right = figure.subplots(1, 2, sharex=True, sharey=True)
+    draw(left, X, first, known, f"k-means before: ARI {adjusted_rand_score(y, first):.2f}")
+    draw(
+        right, model.embedding_, model.labels_, None, f"k-means after: ARI {adjusted_rand_score(y, model.labels_):.2f}"
+    )
+    for row in np.flatnonzero(model.distances_moved_):
+        way = {"arrowstyle": "->", "color": "black", "linewidth": 1.0}
+        right.annotate("", model.embedding_[row], X[row], arrowprops=way)
+    figure.suptitle("GeometryPreservingLearner", fontsize=10)
+    figure.savefig(directory / "geometry-preserving-learner.png")
+
+
 def main(directory: Path) -> None:
     """Draw all galleries."""
     directory.mkdir(parents=True, exist_ok=True)
     draw_learned_distance(directory)
+    draw_moved_rows(directory)
     draw_boosted(directory)
+    draw_alternatives(directory)
     draw_methods(directory)
     draw_shapes(directory)
 

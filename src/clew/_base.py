@@ -44,6 +44,7 @@ from clew._validation import (
 from clew._words import listed
 from clew.constraints import Constraints
 from clew.constraints._inputs import marks_unknown, only_means_constraints
+from clew.evaluation import normalized_mutual_info_score, variation_of_information
 from clew.exceptions import (
     ConstraintError,
     DataError,
@@ -240,6 +241,7 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
             "triplets": len(constraints.triplets) > 0,
             "soft_groups": constraints.soft_groups is not None and constraints.soft_groups.nnz > 0,
             "groups": constraints.must_groups is not None or constraints.cannot_groups is not None,
+            "must_link": len(constraints.must_link) > 0,
             "cannot_link": len(constraints.cannot_link) > 0,
         }
         for kind, is_given in given.items():
@@ -380,6 +382,17 @@ def cluster_names(classes: npt.NDArray[Any], labels: npt.NDArray[Any], clusters:
     return np.array(names, dtype=object)
 
 
+def own_probability(model: Any) -> npt.NDArray[np.float64] | None:
+    """Probability of each row's own cluster by a fitted clusterer, None if the method has no probabilities."""
+    if hasattr(model, "row_probabilities_"):
+        return np.asarray(model.row_probabilities_, dtype=np.float64)
+    if not hasattr(model, "probabilities_"):
+        return None
+    order = np.argsort(model.cluster_labels_, kind="stable")
+    own = order[np.searchsorted(model.cluster_labels_, model.labels_, sorter=order)]
+    return np.asarray(np.take_along_axis(model.probabilities_, own[:, None], axis=1)[:, 0])
+
+
 class ConstrainedClusterer(LabellingEstimator):
     """Base of the clusterers: each supplies `_fit`."""
 
@@ -449,6 +462,12 @@ class AlternativeClusterer(LabellingEstimator):
     """Base of methods that find clusters unlike given ones: each supplies `_fit`."""
 
     _role = "alternative clusterer"
+    _learned_attributes: ClassVar[dict[str, Learned]] = {
+        **LabellingEstimator._learned_attributes,
+        "given_": Learned("integer", (("rows",),), low=-1),
+        "variation_of_information_": Learned("real"),
+        "normalized_mutual_info_": Learned("real"),
+    }
 
     def _fit(
         self, X: Any, given: npt.NDArray[np.int64], constraints: Constraints, rng: np.random.Generator
@@ -465,7 +484,7 @@ class AlternativeClusterer(LabellingEstimator):
         y : ignored
             Present for scikit-learn. Constraints are refused here: pass them by name.
         given : array-like of shape (n_samples,)
-            The known clusters: a label per row, -1 for noise.
+            The known clusters, two or more: a label per row, -1 for noise.
         constraints : Constraints, labels, dict, frame, sparse matrix, path or None
             What the new clusters shall keep. See `Constraints.of`.
         """
@@ -473,7 +492,11 @@ class AlternativeClusterer(LabellingEstimator):
             checked = self._checked(X, y, constraints)
             self._refuse_too_many_clusters(checked.X.shape[0])
             known = check_given(given, checked.X.shape[0])
-            self._set_first_labels(checked, self._fit(checked.X, known, checked.constraints, checked.rng))
+            labels = self._fit(checked.X, known, checked.constraints, checked.rng)
+            self._set_first_labels(checked, labels)
+            self.given_, clustered = known, known >= 0
+            self.variation_of_information_ = variation_of_information(known[clustered], labels[clustered])
+            self.normalized_mutual_info_ = normalized_mutual_info_score(known[clustered], labels[clustered])
         return self
 
 

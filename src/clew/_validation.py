@@ -297,17 +297,28 @@ def refuse_negative_counts(X: Any, method: str) -> None:
 
 
 def check_given(given: Any, n_samples: int) -> npt.NDArray[np.int64]:
-    """Known clusters as numbers from 0 on, one per row; -1, which is noise, stays -1."""
+    """Known clusters as numbers in the order in which they appear, one per row; -1, which is noise, stays -1.
+
+    Labels ``["b", "b", "a"]`` are 0, 0, 1. At least two clusters must be known.
+    """
     try:
         labels = np.asarray(given)
-        values, codes = np.unique(labels, return_inverse=True)
+        values, first, codes = np.unique(labels, return_index=True, return_inverse=True)
     except (TypeError, ValueError):
         raise DataError("given: expected one label per row, all numbers or all text.") from None
     if labels.shape != (n_samples,):
         raise DataError(f"given has shape {labels.shape}, but X has {n_samples} rows. Give one label per row.")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        row = int(np.flatnonzero(~np.isfinite(labels))[0])
+        raise DataError(f"given[{row}] is {labels[row]}. Give every row a label; -1 is a row in no cluster.")
     is_noise = np.asarray(values == -1) if values.dtype.kind in "iuf" else np.zeros(len(values), dtype=bool)
-    numbers = np.where(is_noise, -1, np.cumsum(~is_noise) - 1)
-    return np.asarray(numbers[codes], dtype=np.int64)
+    clusters = np.flatnonzero(~is_noise)
+    if len(clusters) < 2:
+        found = f"one cluster ({values[clusters[0]]})" if len(clusters) else "noise only (-1)"
+        raise DataError(f"given has {found}: expected two or more. Without known clusters, use a clusterer.")
+    numbers = np.full(len(values), -1, dtype=np.int64)
+    numbers[clusters[np.argsort(first[clusters])]] = np.arange(len(clusters))
+    return np.asarray(numbers[codes.ravel()])
 
 
 def check_matrix(X: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Dissimilarities for `ConstrainedKMedoids`: of any items by a function, of sequences, and from kernels.
+"""Dissimilarity matrices for `ConstrainedKMedoids`: from any function of two items, from sequences and from kernels.
 
 Kulis et al. 2009 (`kulis2009`).
 """
@@ -20,14 +20,14 @@ __all__ = ["dissimilarities", "edit_distances", "kernel_dissimilarity"]
 
 
 def dissimilarities(items: Sequence[Any], measure: Callable[[Any, Any], Any]) -> npt.NDArray[np.float64]:
-    """Matrix of a function of two items of any kind: sequences of any length, texts, sets, records.
+    """Compute the matrix of dissimilarities of any items (sequences, texts, sets, records) with your own function.
 
     Parameters
     ----------
     items : sequence
     measure : callable
-        Gives the dissimilarity of the first item to the second one, a finite number >= 0. It is called for all ordered
-        pairs, n² times, so it may be asymmetric.
+        Function of two items that returns their dissimilarity, a finite number >= 0. It is called for all n² ordered
+        pairs, so it may be asymmetric.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def dissimilarities(items: Sequence[Any], measure: Callable[[Any, Any], Any]) ->
 
 
 def edit_distances(sequences: Any) -> npt.NDArray[np.float64]:
-    """Number of edits between all sequences: insertions, deletions, substitutions, and swaps of neighbours.
+    """Count the edits between each two sequences: insertions, deletions, substitutions and swaps of adjacent symbols.
 
     Parameters
     ----------
@@ -76,22 +76,23 @@ def edit_distances(sequences: Any) -> npt.NDArray[np.float64]:
 def kernel_dissimilarity(
     kernel: Any, constraints: Any = None, *, weight: float = 1.0, sigma: float = 0.0
 ) -> npt.NDArray[np.float64]:
-    r"""Dissimilarity from a kernel matrix that is raised for must-links and lowered for cannot-links.
+    r"""Turn a kernel matrix into dissimilarities, after raising it for must-links and lowering it for cannot-links.
 
-    With :math:`S = K + W + \sigma I`, where W is `weight` for a must-link and minus `weight` for a cannot-link, the
-    dissimilarity is :math:`\max S - S` ([1]_; thesis section 4.6.3). It is never negative. Its diagonal need not be 0.
+    With :math:`S = K + W + \sigma I`, where W is `weight` for a must-link, minus `weight` for a cannot-link and 0
+    elsewhere, the dissimilarity is :math:`\max S - S` ([1]_; thesis section 4.6.3). It is never negative. Its diagonal
+    need not be 0.
 
     Parameters
     ----------
     kernel : array-like of shape (n_samples, n_samples)
-        A symmetric matrix of likeness, such as ``sklearn.metrics.pairwise.rbf_kernel(X)``.
+        A symmetric matrix of similarities, such as ``sklearn.metrics.pairwise.rbf_kernel(X)``.
     constraints : Constraints, labels, dict, frame, sparse matrix, path or None
-        Given pairs count, times their confidence.
+        Only given pairs count. The weight of each is multiplied by its confidence.
     weight : float, default=1.0
-        Kernels such as the radial basis function are at most 1. A weight of 1 then makes must-linked rows at least as
-        alike as equal rows.
+        Added for each must-link and subtracted for each cannot-link. If the kernel is at most 1, as the radial basis
+        function is, a weight of 1 makes must-linked rows at least as similar as equal rows.
     sigma : float, default=0.0
-        Added to the likeness of each row to itself.
+        Added to the similarity of each row to itself.
 
     Returns
     -------

@@ -29,7 +29,7 @@ def command(*words):
 def test_the_registry_finds_estimators_by_role(toys):
     found = {role: [cls.__name__ for cls in _registry.all_estimators(role)] for role in ROLES}
     assert {"GeometryPreservingLearner", "ToyScaling"} <= set(found["metric learner"])
-    assert found["alternative clusterer"] == ["ToyAlternative"]
+    assert found["alternative clusterer"] == ["CondEns", "CoordinatedConditionalIB", "ToyAlternative"]
     assert {"PCKMeans", "ToyMedoids"} <= set(found["clusterer"])
     assert sum(map(len, found.values())) == len(_registry.all_estimators())
     assert _registry.find_method("ToyScaling") == "toy-scaling"

@@ -141,10 +141,9 @@ def check_instance(rng, methods=HARD):
 
 
 @pytest.mark.filterwarnings("ignore::clew.exceptions.FewerClustersWarning")
-@pytest.mark.parametrize("block", range(2))
-def test_no_hard_method_breaks_anything_and_every_refusal_is_right(block, seed):
-    found = [check_instance(np.random.default_rng([seed, case])) for case in range(50 * block, 50 * block + 50)]
-    assert 0 < sum(found) < 50 * len(HARD)
+def test_no_hard_method_breaks_anything_and_every_refusal_is_right(seed):
+    found = [check_instance(np.random.default_rng([seed, case])) for case in range(40)]
+    assert 0 < sum(found) < 40 * len(HARD)
 
 
 @pytest.mark.slow

@@ -73,7 +73,8 @@ def test_constructors_only_assign(cls):
 @every_class
 def test_the_docstring_names_every_parameter_and_learned_attribute(cls):
     model = made(cls, 2, random_state=0)
-    model.fit(LINE if model.capabilities.pairwise is None else LINE @ LINE.T)
+    options = {"given": [0, 1, 0, 1, 0, 1]} if model._role == "alternative clusterer" else {}
+    model.fit(LINE if model.capabilities.pairwise is None else LINE @ LINE.T, **options)
     for name in model.get_params():
         assert f"\n    {name} :" in cls.__doc__, name
     for name in set(vars(model)) - set(model.get_params()) - {"n_features_in_"}:

@@ -65,7 +65,7 @@ def test_a_threshold_that_merges_nothing_says_so(cls):
 
 @every_class
 def test_the_number_of_clusters_and_a_threshold_exclude_each_other(cls):
-    sentence = f"n_clusters=2 and distance_threshold=1 in {cls.__name__}: give one of them, the other as None."
+    sentence = f"n_clusters=2 and distance_threshold=1 in {cls.__name__}: set only one of them, and the other to None."
     with pytest.raises(ParameterError, match=sentence):
         cls(2, distance_threshold=1).fit(LINE)
     with pytest.raises(ParameterError, match=sentence):
@@ -78,7 +78,7 @@ def test_levels_that_the_tree_does_not_have_are_refused(cls):
     for n_clusters in (1, 5):
         with pytest.raises(ParameterError, match=f"n_clusters={n_clusters} in cut: the tree has levels of 2 to 4"):
             model.cut(n_clusters)
-    with pytest.raises(ParameterError, match=f"cut of {cls.__name__}: give n_clusters or distance_threshold"):
+    with pytest.raises(ParameterError, match=f"{cls.__name__}.cut: give n_clusters or distance_threshold"):
         model.cut()
 
 
@@ -215,7 +215,7 @@ def test_a_graph_with_several_components_stops_at_them():
         model.fit(neighbours(X, 2))
     assert [str(one.message) for one in said] == [
         "ConstrainedAgglomerative stopped at 3 clusters, above n_clusters=2: no edge joins two of them that are not "
-        "cannot-linked; the graph of neighbours has 3 connected components. Give more neighbours of each row, or raise "
+        "cannot-linked; the graph of neighbours has 3 connected components. Use more neighbours per row, or raise "
         "n_clusters."
     ]
     assert model.labels_.tolist() == np.repeat([0, 1, 2], 5).tolist()
@@ -228,7 +228,7 @@ def test_graphs_that_make_no_sense_are_refused():
     cases = [
         (np.nan, "NaN at row 0, column 1"),
         (-1.0, "between rows 0 and 1 is -1"),
-        (7.0, "between rows 0 and 1 is 7 one way and 1 the other. Give one distance per pair of neighbours"),
+        (7.0, "between rows 0 and 1 is 7 one way and 1 the other way. Give one distance per pair of neighbours"),
     ]
     for value, sentence in cases:
         wrong = graph.copy()
@@ -261,5 +261,5 @@ def test_gamma_ends_the_merges(metric):
 
 
 def test_gamma_is_for_centroids():
-    with pytest.raises(ParameterError, match="gamma=2 bounds the distance of centroids, but linkage='average' in"):
+    with pytest.raises(ParameterError, match="gamma=2 bounds the distance between centroids, but linkage='average' in"):
         ConstrainedAgglomerative(gamma=2).fit(LINE)

@@ -1,4 +1,4 @@
-"""Clusters as regions where rows are dense; rows outside are noise."""
+"""Density-based methods: clusters are regions where rows are dense, and all other rows are noise."""
 
 from clew.density._constrained_dbscan import ConstrainedDBSCAN
 from clew.density._constrained_density import ConstrainedDensity

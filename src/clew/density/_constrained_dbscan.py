@@ -36,13 +36,13 @@ class ConstrainedDBSCAN(ConstrainedClusterer):
     Parameters
     ----------
     eps : float or "auto", default="auto"
-        Radius of a neighbourhood. "auto" is the radius at which rows of a third of the median density are core rows.
-        `clew.audit.plot_k_distance` draws the distances from which to choose another radius.
+        Radius of a neighbourhood. "auto" chooses the radius at which rows with a third of the median density are just
+        core rows. To choose another radius, look at the distances that `clew.audit.plot_k_distance` draws.
     min_samples : int, default=5
-        Number of rows within `eps` that make a row a core row, itself included.
+        Number of rows within `eps`, including the row itself, that make it a core row.
     metric : {"euclidean", "manhattan", "cosine", "precomputed"}, default="euclidean"
         With "precomputed", X is a square matrix of distances, or a sparse neighbour graph: the entries of a row are the
-        distances to its neighbours, and rows without an entry are out of reach.
+        distances to its neighbours, and all other rows are out of reach.
     min_confidence : float, default=0
         Pairs with a lower confidence are left out. All others are hard.
 
@@ -67,19 +67,19 @@ class ConstrainedDBSCAN(ConstrainedClusterer):
 
     Notes
     -----
-    Constraints: all hard, entailed ones included. Noise is together with nobody, so two cannot-linked rows may both be
-    noise. Must-linked rows and rows of a known class are never noise: a component that no cluster reaches becomes a
-    cluster of its own. Without constraints the labels are those of scikit-learn's DBSCAN. `predict` gives the label of
-    the nearest core row within `eps`. So a core row gets its own label back, and a border row between two clusters may
-    get the label of the nearer one.
+    Constraints: all hard, entailed ones included. Two noise rows do not count as together, so two cannot-linked rows
+    may both be noise. Must-linked rows and rows of a known class are never noise: a component that no cluster reaches
+    becomes a cluster of its own. Without constraints, the labels are those of scikit-learn's DBSCAN. `predict` returns
+    the label of the nearest core row within `eps`. So a core row gets its own label back, and a border row between two
+    clusters gets the label of the cluster with the nearer core row.
 
-    The order of the rows decides in two places. A border row joins the first cluster that reaches it. If two
+    The order of the rows matters in two cases. A border row joins the first cluster that reaches it. If two
     cannot-linked rows are in one dense region, the cluster that starts first takes every row of the region that no
     constraint keeps out of it.
 
     The time is that of the neighbour search plus O(e + m) for e neighbours and m pairs; memory is O(n + e + m).
-    Departs from [1]_: neighbours are tested and added together with their whole component (the text mixes two rows),
-    and components without a core row are kept together instead of becoming noise.
+    Departs from [1]_: neighbours are tested and added together with their whole component (the text of [1]_ confuses
+    two rows here), and components without a core row are kept together instead of becoming noise.
 
     References
     ----------
@@ -172,8 +172,8 @@ class ConstrainedDBSCAN(ConstrainedClusterer):
     def _chosen_eps(self, X: Any) -> float:
         if self.min_samples > X.shape[0]:
             raise DataError(
-                f"min_samples={self.min_samples}, but X has n_samples={X.shape[0]} rows, so that no row could be a "
-                "core row. Lower min_samples."
+                f"min_samples={self.min_samples}, but X has n_samples={X.shape[0]} rows, so no row can be a core row. "
+                "Lower min_samples."
             )
         if self.eps != "auto":
             return float(self.eps)
@@ -181,17 +181,17 @@ class ConstrainedDBSCAN(ConstrainedClusterer):
         if eps == np.inf:
             raise DataError(
                 f"eps='auto' in ConstrainedDBSCAN: no row of the neighbour graph has min_samples={self.min_samples} "
-                "rows within reach, itself included. Give eps, lower min_samples, or give a graph with more neighbours."
+                "rows within reach, itself included. Set eps, lower min_samples, or use a graph with more neighbours."
             )
         return eps
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The label of the nearest core row, -1 if no core row is within `eps`.
+        """Return the label of the nearest core row, or -1 if no core row is within `eps`.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            With ``metric="precomputed"``, the distances from the new rows to all rows that were fitted.
+            With ``metric="precomputed"``, the distances from the new rows to all fitted rows.
         """
         rows = self._check_new_rows(X)
         clusters = np.full(rows.shape[0], -1, dtype=np.int64)
@@ -235,7 +235,7 @@ class DensityClusters(NamedTuple):
 
 
 def constrained_dbscan(near: Neighbourhoods, min_samples: int, closed: Closure) -> DensityClusters:
-    """Grow clusters over neighbourhoods (which hold the row itself) without putting cannot-linked rows together."""
+    """Grow clusters over neighbourhoods, which include the row itself, and keep cannot-linked rows apart."""
     is_core = np.diff(near.ptr) >= min_samples
     member_ptr, members = closed.rows
     graph = closed.graph
@@ -264,7 +264,7 @@ def constrained_dbscan(near: Neighbourhoods, min_samples: int, closed: Closure) 
 
 
 def neighbourhoods(X: Any, eps: float, metric: str) -> Neighbourhoods:
-    """The rows within `eps` of each row, itself included."""
+    """Find the rows within `eps` of each row, including the row itself."""
     if metric != "precomputed":
         return _rows_within(X, eps, metric)
     if not sparse.issparse(X):
@@ -306,7 +306,7 @@ def _rows_within(X: Any, eps: float, metric: str) -> Neighbourhoods:
 
 
 def _in_order(near: sparse.csr_array) -> Neighbourhoods:
-    """The columns of the stored entries, ascending: a search tree lists neighbours in an order of its own."""
+    """Sort the neighbours of each row in ascending order; a search tree may list them in any order."""
     near.sort_indices()
     return Neighbourhoods(near.indptr.astype(np.int64, copy=False), near.indices.astype(np.int64, copy=False))
 

@@ -1,7 +1,7 @@
-"""Constraints for a clusterer that takes none: its clusters are joined by must-links and split by cannot-links.
+"""Add constraints to any clusterer: must-links join its clusters, and cannot-links split them.
 
-Made for density methods such as HDBSCAN and OPTICS. The method is clew's own. The split is by shortest paths over a
-neighbour graph whose edges cost squared distances, so that paths prefer dense rows.
+Made for density-based methods such as HDBSCAN and OPTICS. The method is clew's own. Clusters are split by shortest
+paths over a neighbour graph whose edges cost squared distances, so that paths run through dense regions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 NAMED = ("hdbscan", "optics", "dbscan")
-# Rows that make a region dense, for a clusterer that is given by name: scikit-learn's default of all three.
+# Value of `min_samples` for a clusterer given by name; it is scikit-learn's default for all three.
 _MIN_SAMPLES = 5
 CLUSTERER = Allowed(
     "a clusterer with fit_predict",
@@ -40,22 +40,22 @@ CLUSTERER = Allowed(
 
 
 class ConstrainedDensity(ConstrainedClusterer):
-    r"""Constraints around any clusterer, such as scikit-learn's HDBSCAN or OPTICS.
+    r"""Adds constraints to any clusterer, such as scikit-learn's HDBSCAN or OPTICS.
 
-    The clusterer groups the rows without knowing the constraints. Then clusters that must-linked rows span are joined,
-    and clusters that hold cannot-linked rows are split between these rows. All other clusters stay as they were. Use it
-    where clusters differ in density, which `ConstrainedDBSCAN` cannot follow with one radius.
+    The clusterer first clusters the rows without the constraints. Then clusters that share must-linked rows are joined,
+    and clusters that contain cannot-linked rows are split between these rows. All other clusters stay as they were. Use
+    it where clusters differ in density, so that no single radius of `ConstrainedDBSCAN` suits them all.
 
     Parameters
     ----------
     clusterer : {"hdbscan", "optics", "dbscan"} or estimator, default="hdbscan"
-        "hdbscan" and "optics" are scikit-learn's with `metric` and their default parameters. "dbscan" has the automatic
-        radius of `ConstrainedDBSCAN`. An estimator is anything with `fit_predict` whose labels below 0 are noise; it is
-        cloned.
+        "hdbscan" and "optics" are scikit-learn's, with this `metric` and otherwise default parameters. "dbscan" uses
+        the automatic radius of `ConstrainedDBSCAN`. An estimator must have `fit_predict`, and its labels below 0 are
+        noise; it is cloned.
     n_neighbors : int, default=10
-        Neighbours of a row in the graph along which a cluster is split.
+        Number of neighbours of each row in the graph along which clusters are split.
     metric : {"euclidean", "manhattan", "cosine"}, default="euclidean"
-        Distance between neighbours in the graph, and of a clusterer that is given by name.
+        Distance used in the graph, and by a clusterer given by name.
     min_confidence : float, default=0
         Pairs with a lower confidence are left out. All others are hard.
 
@@ -64,36 +64,37 @@ class ConstrainedDensity(ConstrainedClusterer):
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row, -1 for noise; known classes keep their numbers.
     base_labels_ : ndarray of shape (n_samples,)
-        The clusters before constraints, -1 for noise.
+        The clusters before the constraints were applied, -1 for noise.
     n_clusters_ : int
     cluster_labels_ : ndarray of shape (n_clusters_,)
         The label of each cluster.
     cluster_sizes_ : ndarray of shape (n_clusters_,)
     fit_rows_ : array or CSR matrix of shape (n_samples, n_features)
-        The training rows, among which `predict` looks up the nearest.
+        The training rows, in which `predict` finds the nearest row.
     violated_must_link_, violated_cannot_link_ : ndarray of shape (0, 2)
         Always empty.
 
     Notes
     -----
-    Constraints: all hard, entailed ones included, whatever the clusterer does. The clusterer itself sees no constraint,
-    so they cannot change its densities: they are applied to its clusters.
+    Constraints: all hard, entailed ones included, whatever the clusterer does. The clusterer itself does not see them;
+    they are applied to its clusters afterwards.
 
     1. Join. Clusters that share a component of must-linked rows become one. A noise row joins the cluster of its
-       component. A component of noise rows, and a noise row of a known class, becomes a cluster. Other noise stays.
+       component. A component of noise rows, and a noise row of a known class, becomes a cluster. All other noise rows
+       stay noise.
     2. Split. In a cluster with cannot-links, every component that has one is a source. Each row goes to the source with
        the shortest path over the graph of `n_neighbors` nearest neighbours in the cluster, where a step costs its
-       squared distance and a must-link costs nothing. Parts of a graph without a path between them are joined through
-       their first rows.
-    3. Join again. Sources are joined in the order of the shortest path between them, unless a cannot-link separates
-       the sets to be joined.
+       squared distance and a must-link costs nothing. Disconnected parts of the graph are linked through their first
+       rows.
+    3. Join again. Sources are joined, nearest first by shortest path, unless a cannot-link separates the sets to be
+       joined.
 
-    Without constraints the labels are those of the clusterer. `predict` gives the label of the nearest fitted row. Time
-    beyond the clusterer: the neighbour search in clusters that are split and O(n_neighbors n log n); memory is
-    O(n_neighbors n).
+    Without constraints, the labels are those of the clusterer. `predict` returns the label of the nearest fitted row.
+    In addition to the clusterer, the time is that of a neighbour search in the clusters that are split, plus
+    O(n_neighbors n log n); memory is O(n_neighbors n).
 
-    Estimators of clew and clusterers that are given by name are saved with it. `save` refuses others, since they could
-    only be stored as pickles.
+    `save` also stores the clusterer if it is given by name or is an estimator of clew. It refuses others, because they
+    could only be stored as pickles.
 
     Examples
     --------
@@ -159,7 +160,7 @@ class ConstrainedDensity(ConstrainedClusterer):
         return np.append(found.cluster_labels, -1)[found.clusters]
 
     def _base_labels(self, X: Any) -> IntArray:
-        """The clusters without constraints, numbered from 0 in the order of their labels; noise is -1."""
+        """Run the clusterer without constraints; number its clusters from 0 in the order of their labels, noise -1."""
         if isinstance(self.clusterer, str) and X.shape[0] == 1:
             return np.array([-1])
         clusterer = self._named(X.shape[0]) if isinstance(self.clusterer, str) else clone(self.clusterer)
@@ -170,15 +171,15 @@ class ConstrainedDensity(ConstrainedClusterer):
             raise DataError(f"{name} cannot cluster X: {error}") from error
         if labels.shape != (X.shape[0],) or labels.dtype.kind not in "iu":
             raise DataError(
-                f"{name} gives labels of shape {labels.shape} and type {labels.dtype}, but X has {X.shape[0]} rows: "
-                "expected a whole number per row. Use another clusterer."
+                f"{name} returned labels of shape {labels.shape} and type {labels.dtype}, but X has {X.shape[0]} rows: "
+                "expected one integer per row. Use another clusterer."
             )
         found = np.full(X.shape[0], -1, dtype=np.int64)
         found[labels >= 0] = np.unique(labels[labels >= 0], return_inverse=True)[1]
         return found
 
     def _named(self, n_rows: int) -> Any:
-        """The clusterer that a name stands for. Small tables get a lower `min_samples`."""
+        """Build the clusterer with this name. `min_samples` is lowered if there are fewer rows."""
         least = min(_MIN_SAMPLES, n_rows)
         if self.clusterer == "dbscan":
             return ConstrainedDBSCAN(min_samples=least, metric=self.metric)
@@ -187,7 +188,7 @@ class ConstrainedDensity(ConstrainedClusterer):
         return HDBSCAN(min_cluster_size=max(least, 2), min_samples=least, metric=self.metric, copy=True)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The label of the nearest row that was fitted, -1 if that row is noise.
+        """Return the label of the nearest fitted row, -1 if that row is noise.
 
         Parameters
         ----------
@@ -206,7 +207,7 @@ class SplitClusters(NamedTuple):
 
 
 def constrained_density(X: Any, base: IntArray, closed: Closure, n_neighbors: int, metric: str) -> SplitClusters:
-    """Join clusters that components span, then split those that hold cannot-linked components."""
+    """Join clusters that share a component, then split clusters that contain cannot-linked components."""
     region_of = joined_regions(base, closed)
     regions = region_of[closed.component_of]
     groups = regions.copy()
@@ -223,7 +224,7 @@ def constrained_density(X: Any, base: IntArray, closed: Closure, n_neighbors: in
 
 
 def _numbered(groups: IntArray, base: IntArray) -> tuple[IntArray, int]:
-    """Groups numbered in the order of the base clusters in them, then of their first rows; -1 stays."""
+    """Number groups in the order of the base clusters in them, then of their first rows; -1 stays -1."""
     rows = np.flatnonzero(groups >= 0)
     lowest = np.where(base[rows] >= 0, base[rows], len(base))
     order = np.lexsort((rows, lowest))
@@ -262,7 +263,7 @@ def _regions_to_split(region_of: IntArray, graph: CliqueGraph) -> list[tuple[int
 
 
 def split_region(X: Any, rows: IntArray, sources: IntArray, closed: Closure, n_neighbors: int, metric: str) -> IntArray:
-    """The part of each row of a region, such that no part holds cannot-linked components.
+    """Split a region into parts so that no part contains cannot-linked components; return the part of each row.
 
     `sources` are the components with cannot-links inside the region.
     """
@@ -277,15 +278,15 @@ def split_region(X: Any, rows: IntArray, sources: IntArray, closed: Closure, n_n
         graph, directed=False, indices=np.flatnonzero(start >= 0), min_only=True, return_predecessors=True
     )
     cell = np.where(start >= 0, start, start[reached_from])
-    cell = cell[first[component]]  # paths of equal length could part the rows of a component
+    cell = cell[first[component]]  # paths of equal length could separate the rows of a component
     return _joined_cells(graph, cost, cell, closed.graph.part(sources))[cell]
 
 
 def _path_graph(X: Any, leader: IntArray, n_neighbors: int, metric: str) -> sparse.csr_array:
-    """A connected graph of squared distances to the nearest rows, and of 0 to the `leader` of each row.
+    """Build a connected graph: edges of squared distance to the nearest rows, and of cost 0 to each row's `leader`.
 
-    If the neighbour graph has several parts, the first rows of the parts are linked to their nearest neighbours among
-    each other, until one part is left. Each pair is stored once.
+    If the neighbour graph has several connected parts, the first row of each part is linked to the nearest first rows
+    of other parts, until one part is left. Each pair is stored once.
     """
     followers = np.flatnonzero(leader < np.arange(len(leader)))
     one, two, costs = [followers], [leader[followers]], [np.zeros(len(followers))]
@@ -296,7 +297,7 @@ def _path_graph(X: Any, leader: IntArray, n_neighbors: int, metric: str) -> spar
         one.append(np.repeat(nodes, k))
         two.append(nodes[others.ravel()])
         costs.append(distances.ravel().astype(np.float64) ** 2)
-        # A sparse matrix would add up repeated entries: each pair is kept once, at its lowest cost.
+        # A sparse matrix would add up repeated entries, so each pair is kept once, at its lowest cost.
         every = np.concatenate(costs)
         unique = distinct_pairs(np.column_stack([np.concatenate(one), np.concatenate(two)]), -every)
         low, high = unique.pairs.T
@@ -308,7 +309,7 @@ def _path_graph(X: Any, leader: IntArray, n_neighbors: int, metric: str) -> spar
 
 
 def _joined_cells(graph: sparse.csr_array, cost: FloatArray, cell: IntArray, conflicts: CliqueGraph) -> IntArray:
-    """The part of each cell: cells are joined by the shortest paths between their sources, unless in conflict."""
+    """Join cells in the order of the shortest path between their sources, unless they conflict; return their parts."""
     edges = graph.tocoo()
     one, two = edges.row, edges.col
     between = np.flatnonzero(cell[one] != cell[two])

@@ -16,18 +16,18 @@ from sklearn.neighbors import NearestNeighbors
 
 FloatArray = npt.NDArray[np.float64]
 
-# The automatic radius makes core rows of rows that are at most this many times less dense than the median row. Of
-# 3, 4 and 5, the factor 3 had the smallest worst loss against the best radius over 34 tables (docs/decisions.md).
+# With the automatic radius, a row is a core row if its density is at least the median divided by this factor. Of 3, 4
+# and 5, the factor 3 had the smallest worst-case loss against the best radius over 34 tables (docs/decisions.md).
 _LESS_DENSE = 3.0
-# Dimension that is assumed where a neighbour graph holds too few neighbours to estimate it.
+# Dimension that is assumed if a neighbour graph has too few neighbours to estimate it.
 _ASSUMED_DIMENSION = 2.0
 
 
 def k_distances(X: Any, numbers: Sequence[int], metric: str) -> FloatArray:
-    """Distances of each row to its k-th nearest row, itself included: a column for each k of `numbers`.
+    """Distance of each row to its k-th nearest row, counting the row itself; one column for each k in `numbers`.
 
-    In a neighbour graph, a row with fewer than k neighbours gets an infinite distance. A row is a core row exactly if
-    its distance for k = `min_samples` is at most `eps`.
+    In a neighbour graph, a row with fewer than k neighbours gets an infinite distance. A row is a core row if and only
+    if its distance for k = `min_samples` is at most `eps`.
     """
     places = np.array(numbers) - 1
     if metric != "precomputed":
@@ -38,7 +38,7 @@ def k_distances(X: Any, numbers: Sequence[int], metric: str) -> FloatArray:
     n_rows = X.shape[0]
     rows = np.repeat(np.arange(n_rows), np.diff(X.indptr))
     other = rows != X.indices
-    # The row itself is the first of its neighbours, at distance 0, whether the graph stores the diagonal or not.
+    # Each row is its own first neighbour, at distance 0, whether the graph stores the diagonal or not.
     rows = np.concatenate([np.arange(n_rows), rows[other]])
     values = np.concatenate([np.zeros(n_rows), X.data[other]])
     values = values[np.lexsort((values, rows))]
@@ -52,7 +52,7 @@ def k_distances(X: Any, numbers: Sequence[int], metric: str) -> FloatArray:
 
 
 def automatic_eps(X: Any, min_samples: int, metric: str) -> float:
-    r"""The radius at which rows of a third of the median density are core rows; infinite if no row has neighbours.
+    r"""The radius at which rows with a third of the median density are core rows; infinite if no row has neighbours.
 
     With :math:`r_k` the median distance to the k-th nearest row, the number of rows within a radius grows like
     :math:`r^d` for :math:`d = \log((2k - 1) / (k - 1)) / \log(r_{2k} / r_k)`, and the radius is :math:`3^{1/d} r_k`.

@@ -1,4 +1,4 @@
-"""Agglomerative methods: trees of clusters, each level of which satisfies the constraints."""
+"""Agglomerative methods: trees of clusters in which every level satisfies the constraints."""
 
 from clew.hierarchical._constrained_agglomerative import ConstrainedAgglomerative
 from clew.hierarchical._space_level_agglomerative import SpaceLevelAgglomerative

@@ -1,4 +1,4 @@
-"""Runs of merges on a condensed distance matrix, whose blocked pairs are infinitely far apart."""
+"""Merge clusters on a condensed distance matrix. Pairs that must not be merged are infinitely far apart."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ FloatArray = npt.NDArray[np.float64]
 LINKAGES = ("single", "complete", "average", "ward", "centroid")
 # These linkages update squared Euclidean distances.
 SQUARED = ("ward", "centroid")
-# Distances scanned while the search after a dead end forbids one merge after the other; then a colouring decides.
+# After a dead end, the search forbids one merge after another until it has scanned this many distances. From then on
+# a colouring decides.
 _SCAN_LIMIT = 1_000_000_000
 
 
 class Merges(NamedTuple):
-    """Merges in their order: two rows that name the clusters, and the distance of these.
+    """Merges in order: two rows that name the merged clusters, and the distance between these clusters.
 
     For the rows 0, 1, 5 and 9 on a line, ``pairs`` is ``[[0, 1], [2, 3], [0, 2]]`` and, with single linkage,
     ``heights`` is ``[1, 4, 4]``.
@@ -35,12 +36,12 @@ class Merges(NamedTuple):
     heights: FloatArray
 
     def first(self, n_merges: int) -> Merges:
-        """The first merges."""
+        """The first `n_merges` merges."""
         return Merges(self.pairs[:n_merges], self.heights[:n_merges])
 
 
 def concatenated(*parts: Merges) -> Merges:
-    """Runs of merges one after the other."""
+    """Concatenate several lists of merges."""
     return Merges(np.concatenate([part.pairs for part in parts]), np.concatenate([part.heights for part in parts]))
 
 
@@ -54,7 +55,7 @@ class Level:
         Condensed matrix; infinite for clusters that must not be merged.
     linkage : str
     sizes : ndarray of shape (n_rows,)
-        Rows per cluster, at the place of its first row.
+        Number of rows of each cluster, stored at the position of its first row.
     alive : ndarray of shape (n_clusters,)
         First rows of the clusters, in increasing order.
     """
@@ -66,7 +67,7 @@ class Level:
 
     @classmethod
     def of_components(cls, distances: FloatArray, linkage: str, closed: Closure) -> Level:
-        """The components of must-linked rows; cannot-linked ones are infinitely far apart. Overwrites `distances`."""
+        """Start from the components of must-linked rows; block cannot-linked ones. Overwrites `distances`."""
         n_rows = len(closed.component_of)
         if linkage in SQUARED:
             np.square(distances, out=distances)
@@ -86,7 +87,7 @@ class Level:
         self.alive = self.alive[: len(self.alive) - len(pairs)].copy()
 
     def block(self, graph: CliqueGraph, first_row: IntArray) -> None:
-        """Set the distance of clusters that are neighbours in a graph to infinity; `first_row` names its vertices."""
+        """Make clusters that are adjacent in a graph infinitely far apart; `first_row` names each vertex's cluster."""
         kernels.block_pairs(
             self.distances,
             len(self.sizes),
@@ -99,7 +100,7 @@ class Level:
         )
 
     def copy(self) -> Level:
-        """The same clusters, numbered from 0 on, with a smaller matrix."""
+        """Copy the clusters into a smaller matrix, numbered from 0."""
         n_rows, n = len(self.sizes), len(self.alive)
         first, second = np.triu_indices(n, 1)
         low, high = self.alive[first], self.alive[second]
@@ -107,12 +108,12 @@ class Level:
         return Level(distances, self.linkage, self.sizes[self.alive], np.arange(n))
 
     def merged(self, limit: float = np.inf) -> Merges:
-        """Merge the closest clusters until the rest are blocked or farther apart than `limit`. Overwrites the level."""
+        """Merge the closest clusters until all are blocked or farther apart than `limit`. Overwrites the level."""
         n_rows, n = len(self.sizes), len(self.alive)
         pairs, heights = np.empty((max(n - 1, 0), 2), dtype=np.int64), np.empty(max(n - 1, 0))
         common = (self.distances, n_rows, self._code)
         work, bounds = np.empty(n_rows, dtype=np.int64), np.zeros(n_rows)
-        if self.linkage == "centroid":  # a merge can bring the new cluster nearer to a third one
+        if self.linkage == "centroid":  # a merged cluster can be nearer to a third one than its parts were
             within = limit**2 if limit < 1e150 else np.inf
             found = kernels.merge_closest(*common, within, self.sizes, self.alive, work, bounds, pairs, heights)
             order = np.arange(found)
@@ -127,14 +128,14 @@ class Level:
 
 
 def must_pairs(closed: Closure) -> IntArray:
-    """A star of must-links for each component: its first row with each of the others, in row order."""
+    """Must-links that span each component: its first row paired with each of its other rows, in row order."""
     first = closed.first_row[closed.component_of]
     later = np.flatnonzero(first < np.arange(len(first)))
     return np.column_stack([first[later], later])
 
 
 def linkage_matrix(closed: Closure, merges: Merges) -> FloatArray:
-    """SciPy's linkage matrix: must-links at height 0, then the merges, then blocked merges a tenth above all."""
+    """Build SciPy's linkage matrix: must-links at height 0, then the merges, then blocked merges a tenth higher."""
     n_rows = len(closed.component_of)
     joined = np.concatenate([must_pairs(closed), merges.pairs])
     cluster_of = component_numbers(n_rows, joined)[0]
@@ -150,7 +151,7 @@ def linkage_matrix(closed: Closure, merges: Merges) -> FloatArray:
 
 
 def clusters_after(tree: FloatArray, n_merges: int) -> IntArray:
-    """The cluster of each row after the first merges of a linkage matrix, numbered in the order of first rows."""
+    """Cluster of each row after the first `n_merges` merges of a linkage matrix, numbered by first rows."""
     n_rows = len(tree) + 1
     nodes = np.repeat(n_rows + np.arange(n_merges), 2)
     pairs = np.column_stack([tree[:n_merges, :2].astype(np.int64).ravel(), nodes])
@@ -160,15 +161,15 @@ def clusters_after(tree: FloatArray, n_merges: int) -> IntArray:
 def merged_by_coloring(
     components: Callable[[], Level], merges: Merges, closed: Closure, n_clusters: int, colors: IntArray, work_limit: int
 ) -> Merges:
-    """Other merges that do not end in a dead end: exactly `n_clusters` clusters are left.
+    """Find merges that avoid the dead end and leave exactly `n_clusters` clusters.
 
-    The closest clusters are merged as long as the rest can be coloured with `n_clusters` colours. A merge after which
-    it cannot is forbidden, and the search goes on from there.
+    The closest clusters are merged as long as the remaining cannot-link graph can be coloured with `n_clusters`
+    colours. A merge that makes this impossible is forbidden, and the search continues from there.
 
     Parameters
     ----------
     components : function
-        Gives the level of the components anew.
+        Returns a fresh level of the components.
     merges : Merges
         The merges that ended in a dead end.
     closed : Closure
@@ -176,7 +177,8 @@ def merged_by_coloring(
     colors : ndarray of shape (n_components,)
         A colouring of the components, which shows that `n_clusters` clusters are enough.
     work_limit : int
-        Work of all colourings. Beyond it, only clusters of one colour of the last known colouring are merged.
+        Limit on the work of all colourings. Beyond it, only clusters that have the same colour in the last known
+        colouring are merged.
     """
     search = _ColoringSearch(closed, n_clusters, colors, work_limit)
     level = components()
@@ -198,7 +200,7 @@ def merged_by_coloring(
 
 
 class _ColoringSearch:
-    """Tests whether merges leave a graph that can be coloured, given the merges `taken` and the forbidden pairs."""
+    """Tests whether merges leave a graph that can be coloured, given earlier merges and forbidden pairs."""
 
     def __init__(self, closed: Closure, n_colors: int, colors: IntArray, work_limit: int) -> None:
         self.work_left = work_limit
@@ -216,7 +218,7 @@ class _ColoringSearch:
         self._forbidden = np.concatenate([self._forbidden, self._closed.component_of[pair][None]])
 
     def n_colorable(self, merges: Merges) -> int:
-        """The number of merges, from the first on, that leave a graph that can be coloured: fewer than all."""
+        """Count the merges, from the first on, after which the graph can still be coloured; never all of them."""
         pairs = self._closed.component_of[merges.pairs]
         low, high = self._n_of_one_color(pairs), len(pairs)
         while high - low > 1 and self.work_left > 0:
@@ -228,14 +230,14 @@ class _ColoringSearch:
         return low
 
     def color_graph(self, names: IntArray) -> CliqueGraph:
-        """Clusters of different colours as neighbours."""
+        """Graph in which clusters of different colours are adjacent."""
         colors = self._colors[self._closed.component_of[names]]
         first, second = np.triu_indices(len(names), 1)
         apart = colors[first] != colors[second]
         return _graph(len(names), np.column_stack([first[apart], second[apart]]))
 
     def pair_graph(self, names: IntArray, pair: IntArray) -> CliqueGraph:
-        """The two clusters of a merge as the only neighbours."""
+        """Graph whose only edge joins the two clusters of a merge."""
         return _graph(len(names), np.searchsorted(names, pair)[None])
 
     def _n_of_one_color(self, pairs: IntArray) -> int:

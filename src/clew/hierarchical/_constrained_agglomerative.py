@@ -1,7 +1,7 @@
 """Agglomerative clustering in which every level of the tree satisfies every constraint.
 
-Davidson and Ravi 2005 (`davidson2005b`); survey section 3.2.1, Algorithms 3 to 5. Merges of reducible linkages follow
-chains of nearest neighbours (`murtagh1983`), the others the closest pair (`mullner2011`).
+Davidson and Ravi 2005 (`davidson2005b`); survey section 3.2.1, Algorithms 3 to 5. Reducible linkages use
+nearest-neighbour chains (`murtagh1983`); the others search for the closest pair (`mullner2011`).
 """
 
 from __future__ import annotations
@@ -24,36 +24,37 @@ from clew.solvers.coloring import WORK_LIMIT
 class ConstrainedAgglomerative(AgglomerativeFamily):
     r"""Agglomerative clustering in which every level of the tree satisfies every constraint.
 
-    Components of must-linked rows are merged first. Then the closest two clusters are merged, again and again, unless a
-    cannot-link separates them. The number of clusters need not be known: without `n_clusters` and
-    `distance_threshold`, merges go on until cannot-links block all of them. Clusters may have any shape with single
-    linkage, and are compact with complete linkage and Ward's.
+    Components of must-linked rows are merged first. Then the two closest clusters that no cannot-link separates are
+    merged, again and again. The number of clusters need not be known: without `n_clusters` and `distance_threshold`,
+    merging continues until cannot-links block every merge. Clusters may have any shape with single linkage, and are
+    compact with complete and Ward linkage.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
         The level of the tree that becomes `labels_`.
     linkage : {"average", "single", "complete", "ward", "centroid"}, default="average"
-        Distance of two clusters: the mean, lowest or highest distance of their rows, the rise of the sum of squares
-        (Ward), or the distance of their centroids. The last two need Euclidean distances.
+        Distance between two clusters: the mean, lowest or highest distance between their rows, the increase of the sum
+        of squares (Ward), or the distance between their centroids. The last two need Euclidean distances.
     metric : {"euclidean", "manhattan", "chebyshev", "mahalanobis", "cosine", "precomputed"}, default="euclidean"
-        Distance of two rows. With "precomputed", X is the square matrix of distances, or a sparse matrix of the
-        distances of neighbours (`sklearn.neighbors.kneighbors_graph` with ``mode="distance"``). In the latter, clusters
-        without an edge between them are not merged, and the distance of others is that of their edges.
+        Distance between two rows. With "precomputed", X is a square matrix of distances, or a sparse matrix of
+        distances between neighbours (`sklearn.neighbors.kneighbors_graph` with ``mode="distance"``). With a sparse
+        matrix, only the stored distances count, and clusters without an edge between them are not merged.
     distance_threshold : float or None, default=None
-        Clusters at this distance or farther apart are not merged. Excludes `n_clusters`.
+        Clusters at this distance or farther apart are not merged. Cannot be combined with `n_clusters`.
     gamma : float or None, default=None
-        Clusters whose centroids are farther apart are not merged (centroid linkage only). Distances that must be
-        larger, by the triangle inequality over some pivots, are not computed, and no distance matrix is kept.
+        Clusters whose centroids are farther apart than this are not merged (centroid linkage only). Distances that are
+        known to be larger, by the triangle inequality with some pivots, are not computed, and no distance matrix is
+        kept.
     on_dead_end : {"stop", "color"}, default="stop"
-        What happens when cannot-links block every merge before `n_clusters` is reached. "stop" keeps the clusters at
-        hand and warns. "color" searches for other merges that lead to `n_clusters`: the closest clusters are merged as
+        What to do when cannot-links block every merge before `n_clusters` is reached. "stop" keeps the present clusters
+        and warns. "color" searches for other merges that lead to `n_clusters`: the closest clusters are merged as
         long as an exact colouring shows that the rest still fits into `n_clusters` clusters. With `gamma` or a sparse
-        matrix, merges stop in any case.
+        matrix, merging always stops.
     min_confidence : float, default=0
         Pairs with a lower confidence are left out. All others are hard.
     work_limit : int
-        Most steps of the search for a colouring; it counts work, not seconds.
+        Largest number of steps of the search for a colouring. It counts work, not seconds.
 
     Attributes
     ----------
@@ -61,10 +62,11 @@ class ConstrainedAgglomerative(AgglomerativeFamily):
         Cluster of each row; known classes keep their numbers.
     linkage_ : ndarray of shape (n_samples - 1, 4)
         The tree in SciPy's format, for `scipy.cluster.hierarchy`. The leaves are the rows. The first
-        ``n_samples - k_max_`` merges are the must-links, at height 0. Then follow the merges, in their order. The last
-        ``k_min_ - 1`` merges are blocked by cannot-links: they only complete the tree, a tenth above the highest merge.
+        ``n_samples - k_max_`` merges are the must-links, at height 0. The merges that were made follow in order. The
+        last ``k_min_ - 1`` merges are blocked by cannot-links; they only complete the tree, a tenth above the highest
+        merge.
     k_max_, k_min_ : int
-        Number of clusters at the first and at the last level that satisfies everything. `cut` gives the levels between.
+        Largest and smallest number of clusters of the levels that satisfy all constraints. `cut` returns any of them.
     cluster_labels_ : ndarray of shape (n_clusters,)
     cluster_sizes_ : ndarray of shape (n_clusters,)
     violated_must_link_, violated_cannot_link_ : ndarray of shape (0, 2)
@@ -72,15 +74,15 @@ class ConstrainedAgglomerative(AgglomerativeFamily):
 
     Notes
     -----
-    Constraints: all hard, entailed ones included. Cannot-linked clusters are infinitely far apart, and so is every
-    cluster that holds one of them. With that rule single, complete, average and Ward linkage stay reducible:
+    Constraints: all hard, entailed ones included. Cannot-linked clusters are infinitely far apart, and remain so after
+    further merges. With this rule, single, complete, average and Ward linkage are still reducible:
 
     .. math:: d(A \cup B, C) \ge \min \{ d(A, C), d(B, C) \},
 
-    so merges along chains of nearest neighbours, sorted by height, are those of the closest pairs (ties apart).
-    Centroid linkage is not reducible: its heights may fall, and the closest pair is searched for each merge. Time
+    so merges along chains of nearest neighbours, sorted by height, are the merges of the closest pairs, up to ties.
+    Centroid linkage is not reducible: its heights may fall, and each merge needs a search for the closest pair. Time
     O(n²), for centroid linkage O(n²) typically and O(n³) at worst; memory one condensed matrix of n (n - 1) / 2
-    distances. With `gamma` the memory is O(n d), with a sparse matrix of m edges O(n + m). Ties: the lowest row.
+    distances. With `gamma` the memory is O(n d), with a sparse matrix of m edges O(n + m). Ties go to the lowest row.
 
     References
     ----------
@@ -155,7 +157,7 @@ class ConstrainedAgglomerative(AgglomerativeFamily):
         return component_level(X, self.metric, self.linkage, closed)
 
     def _require_fitting_linkage(self, X: Any) -> None:
-        """Refuse a linkage that has no meaning with the other parameters or with X."""
+        """Raise if the linkage does not fit the other parameters or X."""
         what = f"linkage={self.linkage!r} in {type(self).__name__}"
         if self.linkage in SQUARED and self.metric not in ("euclidean", "precomputed"):
             raise ParameterError(
@@ -164,13 +166,13 @@ class ConstrainedAgglomerative(AgglomerativeFamily):
             )
         if self.gamma is not None and self.linkage != "centroid":
             raise ParameterError(
-                f"gamma={self.gamma:g} bounds the distance of centroids, but {what}. "
+                f"gamma={self.gamma:g} bounds the distance between centroids, but {what}. "
                 'Set linkage="centroid", or use distance_threshold.'
             )
         if self.linkage in SQUARED and self.metric == "precomputed" and sparse.issparse(X):
             raise ParameterError(
                 f"{what} needs all distances, but X is a sparse matrix of some distances. "
-                'Give the rows themselves, or set linkage="average".'
+                'Pass the rows themselves, or set linkage="average".'
             )
 
     def _knows_all_distances(self, X: Any) -> bool:
@@ -187,5 +189,5 @@ class ConstrainedAgglomerative(AgglomerativeFamily):
         parts = f"the graph of neighbours has {n_parts} connected component{'s' if n_parts > 1 else ''}"
         return (
             f"no edge joins two of them that are not cannot-linked; {parts}. "
-            "Give more neighbours of each row, or raise n_clusters."
+            "Use more neighbours per row, or raise n_clusters."
         )

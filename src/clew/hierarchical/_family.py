@@ -1,4 +1,4 @@
-"""Shared parts of the agglomerative methods: parameters, levels of the tree, dead ends."""
+"""Code shared by the agglomerative methods: parameters, levels of the tree, dead ends."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ COMMON_PARAMETERS: dict[str, Allowed] = {
 
 
 class AgglomerativeFamily(ConstrainedClusterer):
-    """Base of the agglomerative methods; each supplies `_level` and its constructor."""
+    """Base class of the agglomerative methods. Subclasses implement `_level` and a constructor."""
 
     _parameters: ClassVar[dict[str, Allowed]] = COMMON_PARAMETERS
     _learned_attributes: ClassVar[dict[str, Learned]] = {
@@ -67,18 +67,18 @@ class AgglomerativeFamily(ConstrainedClusterer):
         return model
 
     def cut(self, n_clusters: int | None = None, *, distance_threshold: float | None = None) -> IntArray:
-        """The clusters of another level of the tree: 0, 1, … in the order of their first rows.
+        """Return the clusters of another level of the tree, numbered from 0 in the order of their first rows.
 
         Parameters
         ----------
         n_clusters : int, optional
             From `k_min_` to `k_max_`.
         distance_threshold : float, optional
-            Merges below this height are made. Give one of the two.
+            Merges below this height are made. Give exactly one of the two parameters.
         """
         _require_one_at_most(self, n_clusters, distance_threshold)
         if n_clusters is None and distance_threshold is None:
-            raise ParameterError(f"cut of {type(self).__name__}: give n_clusters or distance_threshold.")
+            raise ParameterError(f"{type(self).__name__}.cut: give n_clusters or distance_threshold.")
         if n_clusters is not None and not self.k_min_ <= n_clusters <= self.k_max_:
             raise ParameterError(
                 f"n_clusters={n_clusters!r} in cut: the tree has levels of {self.k_min_} to {self.k_max_} clusters."
@@ -86,7 +86,7 @@ class AgglomerativeFamily(ConstrainedClusterer):
         return clusters_after(self.linkage_, len(self.linkage_) + 1 - self._n_at(n_clusters, distance_threshold))
 
     def _level(self, X: Any, closed: Closure) -> Level:
-        """The components with the distances between them."""
+        """Build the level of the components with the distances between them."""
         raise NotImplementedError  # pragma: no cover
 
     def _merges(self, X: Any, closed: Closure) -> Merges:
@@ -119,7 +119,7 @@ class AgglomerativeFamily(ConstrainedClusterer):
         return self.k_max_ - (int(above.argmax()) if above.any() else len(heights))
 
     def _named(self, closed: Closure, clusters: IntArray, n_clusters: int) -> IntArray:
-        """Labels of the rows: known classes keep their numbers."""
+        """Labels of the rows; known classes keep their numbers."""
         names = cluster_labels(closed, n_clusters)
         labels = labels_of_clusters(closed, clusters[closed.first_row], n_clusters)[clusters]
         self.cluster_labels_ = names
@@ -129,7 +129,7 @@ class AgglomerativeFamily(ConstrainedClusterer):
     def _after_dead_end(
         self, X: Any, constraints: Constraints, closed: Closure, merges: Merges, n_clusters: int
     ) -> Merges:
-        """Other merges that lead to `n_clusters`, if `on_dead_end` asks for them, else `merges`.
+        """Find other merges that lead to `n_clusters` if `on_dead_end` asks for them; otherwise return `merges`.
 
         Raises if no partition with so few clusters satisfies the constraints.
         """
@@ -144,11 +144,11 @@ class AgglomerativeFamily(ConstrainedClusterer):
         return merged_by_coloring(lambda: self._level(X, closed), merges, closed, n_clusters, colors, self.work_limit)
 
     def _knows_all_distances(self, X: Any) -> bool:
-        """Whether any two clusters have a distance, so that only cannot-links can block a merge."""
+        """Whether the distance between any two clusters is known, so that only cannot-links can block a merge."""
         return True
 
     def _explain_number(self, X: Any, constraints: Constraints, labels: npt.NDArray[Any]) -> None:
-        """Warn if there are fewer clusters than were asked for, or more, with the number and the reason."""
+        """Warn if there are more clusters than asked for, or if nothing was merged, and say why."""
         super()._explain_number(X, constraints, labels)
         n_found = len(self.cluster_labels_)
         if is_quiet():
@@ -169,7 +169,7 @@ class AgglomerativeFamily(ConstrainedClusterer):
             )
 
     def _why_more(self, X: Any, constraints: Constraints, found: Feasibility) -> str:
-        """Why no two of the clusters can be merged."""
+        """Explain why no two of the clusters can be merged."""
         one, other = _separated_rows(constraints.closure())
         names = f"{constraints.describe_row(one)} and {constraints.describe_row(other)}"
         advice = (
@@ -192,7 +192,7 @@ def _is_tree(tree: FloatArray, n_rows: int, k_min: int, k_max: int) -> bool:
 
 
 def _separated_rows(closed: Closure) -> tuple[int, int]:
-    """Two cannot-linked rows; the first in row order."""
+    """The first two cannot-linked rows, in row order."""
     for component in range(closed.n_components):
         others = closed.graph.neighbours(component)
         if len(others):
@@ -204,10 +204,10 @@ def _require_one_at_most(owner: Any, n_clusters: int | None, distance_threshold:
     if n_clusters is not None and distance_threshold is not None:
         raise ParameterError(
             f"n_clusters={n_clusters} and distance_threshold={distance_threshold:g} in {type(owner).__name__}: "
-            "give one of them, the other as None."
+            "set only one of them, and the other to None."
         )
 
 
 def component_level(X: Any, metric: str, linkage: str, closed: Closure) -> Level:
-    """The components with the distances between them under a linkage."""
+    """Build the level of the components, with the distances between them under a linkage."""
     return Level.of_components(condensed_distances(X, metric), linkage, closed)

@@ -1,4 +1,4 @@
-"""Complete linkage on distances that constraints have changed, for the linked rows and for rows near them.
+"""Complete linkage on distances that constraints change, for the linked rows and for rows near them.
 
 Klein, Kamvar and Manning 2002 (`klein2002`); survey section 3.2.1, Algorithm 6.
 """
@@ -21,30 +21,30 @@ from clew.solvers.coloring import WORK_LIMIT
 
 
 class SpaceLevelAgglomerative(AgglomerativeFamily):
-    r"""Complete linkage on distances that constraints have changed.
+    r"""Complete linkage on distances that the constraints change.
 
     Must-linked rows are at distance 0, and every other distance becomes the length of the shortest path through
-    must-linked rows: neighbours of must-linked rows come closer, too. Cannot-linked rows are farther apart than all
-    others. Complete linkage then keeps their clusters apart. Use this method if a pair also says something about the
-    rows near it. If a pair is only about its own two rows, see `ConstrainedAgglomerative`.
+    must-linked rows, so their neighbours also come closer. Cannot-linked rows are farther apart than all others, so
+    complete linkage keeps their clusters apart. Use this method if a pair also says something about the rows near it.
+    If a pair is only about its own two rows, see `ConstrainedAgglomerative`.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
-        The level of the tree that becomes `labels_`. None without `distance_threshold` is the last level, where
-        cannot-links block every further merge.
+        The level of the tree that becomes `labels_`. With None, and without `distance_threshold`, it is the last level,
+        where cannot-links block every further merge.
     metric : {"euclidean", "manhattan", "chebyshev", "mahalanobis", "cosine", "precomputed"}, default="euclidean"
-        Distance of two rows. With "precomputed", X is the square matrix of distances.
+        Distance between two rows. With "precomputed", X is a square matrix of distances.
     distance_threshold : float or None, default=None
-        Clusters at this distance or farther apart are not merged. Excludes `n_clusters`.
+        Clusters at this distance or farther apart are not merged. Cannot be combined with `n_clusters`.
     on_dead_end : {"stop", "color"}, default="stop"
-        What happens when cannot-links block every merge before `n_clusters` is reached. "stop" keeps the clusters at
-        hand and warns. "color" searches for other merges that lead to `n_clusters`: the closest clusters are merged as
+        What to do when cannot-links block every merge before `n_clusters` is reached. "stop" keeps the present clusters
+        and warns. "color" searches for other merges that lead to `n_clusters`: the closest clusters are merged as
         long as an exact colouring shows that the rest still fits into `n_clusters` clusters.
     min_confidence : float, default=0
         Pairs with a lower confidence are left out. All others are hard.
     work_limit : int
-        Most steps of the search for a colouring; it counts work, not seconds.
+        Largest number of steps of the search for a colouring. It counts work, not seconds.
 
     Attributes
     ----------
@@ -52,10 +52,11 @@ class SpaceLevelAgglomerative(AgglomerativeFamily):
         Cluster of each row; known classes keep their numbers.
     linkage_ : ndarray of shape (n_samples - 1, 4)
         The tree in SciPy's format, for `scipy.cluster.hierarchy`. The leaves are the rows. The first
-        ``n_samples - k_max_`` merges are the must-links, at height 0. Then follow the merges, in their order. The last
-        ``k_min_ - 1`` merges are blocked by cannot-links: they only complete the tree, a tenth above the highest merge.
+        ``n_samples - k_max_`` merges are the must-links, at height 0. The merges that were made follow in order. The
+        last ``k_min_ - 1`` merges are blocked by cannot-links; they only complete the tree, a tenth above the highest
+        merge.
     k_max_, k_min_ : int
-        Number of clusters at the first and at the last level that satisfies everything. `cut` gives the levels between.
+        Largest and smallest number of clusters of the levels that satisfy all constraints. `cut` returns any of them.
     cluster_labels_ : ndarray of shape (n_clusters,)
     cluster_sizes_ : ndarray of shape (n_clusters,)
     violated_must_link_, violated_cannot_link_ : ndarray of shape (0, 2)
@@ -63,16 +64,17 @@ class SpaceLevelAgglomerative(AgglomerativeFamily):
 
     Notes
     -----
-    Constraints: all hard, entailed ones included. With the distances d of the rows and the components M of must-linked
-    rows, paths over components have the length
+    Constraints: all hard, entailed ones included. With distances d between rows and components M of must-linked rows,
+    the shortest paths through components have the length
 
     .. math:: d'(i, j) = \min \big\{ d(i, j), \; \min_M d'(i, M) + d'(M, j) \big\},
               \quad d(i, M) = \min_{m \in M} d(i, m).
 
-    For distances that keep the triangle inequality these are all shortest paths. Time O(q n²) for q components of more
-    than one row; memory one condensed matrix of n (n - 1) / 2 distances.
-    Departs from [1]_: cannot-linked rows are infinitely far apart instead of one more than the longest distance. The
-    tree is the same down to `k_min_` clusters. Below, [1]_ breaks cannot-links; here those merges are blocked.
+    If d satisfies the triangle inequality, no other path is shorter. Time O(q n²) for q components of more than one
+    row; memory one condensed matrix of n (n - 1) / 2 distances.
+    Departs from [1]_: cannot-linked rows are infinitely far apart, not just one unit farther than the longest distance.
+    The tree is the same down to `k_min_` clusters. With fewer clusters, [1]_ breaks cannot-links; here those merges are
+    blocked.
 
     References
     ----------
@@ -81,7 +83,7 @@ class SpaceLevelAgglomerative(AgglomerativeFamily):
 
     Examples
     --------
-    The must-link of rows 1 and 3 brings their neighbours together, too: rows 2 and 4 are 4 apart instead of 16.
+    The must-link of rows 1 and 3 also brings their neighbours together: rows 2 and 4 are 4 apart instead of 16.
 
     >>> from clew import SpaceLevelAgglomerative
     >>> X = [[0.0], [4.0], [6.0], [20.0], [22.0]]
@@ -120,9 +122,9 @@ class SpaceLevelAgglomerative(AgglomerativeFamily):
 
 
 def space_level(distances: npt.NDArray[np.float64], closed: Closure) -> Level:
-    """Components with the imposed distances between them (Algorithm 6). Uses up `distances`."""
+    """Build the components with the imposed distances between them (Algorithm 6). Overwrites `distances`."""
     n_rows = len(closed.component_of)
-    # Rows at distance 0 of each other are at one distance of every third row: the shorter one.
+    # Rows at distance 0 from each other get the same distance to every third row: the shorter of the two.
     level = Level(distances, "single", np.ones(n_rows), np.arange(n_rows))
     level.join(must_pairs(closed))
     relax_paths(distances, n_rows, level.alive, closed.first_row[closed.sizes > 1])

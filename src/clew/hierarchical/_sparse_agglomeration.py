@@ -1,4 +1,4 @@
-"""Runs of merges without a matrix of all distances: over a neighbour graph, or between centroids within a bound."""
+"""Merge clusters without a full distance matrix: along a neighbour graph, or between centroids within a bound."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from clew.exceptions import DataError
 from clew.hierarchical._agglomeration import LINKAGES, FloatArray, IntArray, Merges
 from clew.kernels import sparse_linkage as kernels
 
-# Pivots of the triangle inequality: each is the row farthest from those before. More prune little more.
+# Number of pivots for the triangle inequality; each is the centre farthest from the earlier ones. More help little.
 _PIVOTS = 4
-# Distances to pivots are rounded; a share of the largest squared one is allowed for it.
+# Tolerance for rounding errors of distances to pivots, as a share of the largest squared distance.
 _ROUNDING = 1e-12
 
 
 def graph_merges(graph: Any, linkage: str, closed: Closure) -> Merges:
-    """Merge along the edges of a sparse matrix of distances; the distance of two clusters is that of their edges."""
+    """Merge along the edges of a sparse matrix of distances; only edges count for the distance of two clusters."""
     ends, values, counts = _component_edges(*_edges(graph), linkage, closed)
     n_edges, n = len(ends), closed.n_components
     pairs, heights = np.empty((max(n - 1, 0), 2), dtype=np.int64), np.empty(max(n - 1, 0))
@@ -46,7 +46,7 @@ def graph_merges(graph: Any, linkage: str, closed: Closure) -> Merges:
 
 
 def merges_within(X: Any, closed: Closure, gamma: float) -> tuple[Merges, int]:
-    """Merge the closest centroids while they are at most `gamma` apart. Also count the distances computed."""
+    """Merge the closest centroids while they are at most `gamma` apart. Also return how many distances it computed."""
     n = closed.n_components
     member = sparse.csr_array((np.ones(X.shape[0]), (closed.component_of, np.arange(X.shape[0]))))
     centers = np.ascontiguousarray(_dense(member @ X) / closed.sizes[:, None], dtype=np.float64)
@@ -74,12 +74,12 @@ def merges_within(X: Any, closed: Closure, gamma: float) -> tuple[Merges, int]:
 
 
 def _forest(n: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Each component as a cluster: parents, following components, last components, and no marks."""
+    """Arrays in which each component is its own cluster: parents, next components, last components, and marks."""
     return np.arange(n), np.full(n, -1), np.arange(n), np.full(n, -1)
 
 
 def _edges(graph: Any) -> tuple[IntArray, FloatArray]:
-    """Each edge of a sparse matrix once, lower row first. Raises if both directions have different distances."""
+    """Distinct edges of a sparse matrix, lower row first. Raises if the two directions have different distances."""
     stored = sparse.coo_array(graph)
     low, high = np.minimum(stored.row, stored.col), np.maximum(stored.row, stored.col)
     order = np.lexsort((high, low))
@@ -91,7 +91,7 @@ def _edges(graph: Any) -> tuple[IntArray, FloatArray]:
     if len(differs):
         (one, other), first, second = ends[differs[0]], values[differs[0]], values[differs[0] + 1]
         raise DataError(
-            f"The distance between rows {one} and {other} is {first:g} one way and {second:g} the other. "
+            f"The distance between rows {one} and {other} is {first:g} one way and {second:g} the other way. "
             "Give one distance per pair of neighbours."
         )
     once = np.setdiff1d(np.arange(len(ends)), again + 1)
@@ -101,7 +101,7 @@ def _edges(graph: Any) -> tuple[IntArray, FloatArray]:
 def _component_edges(
     ends: IntArray, values: FloatArray, linkage: str, closed: Closure
 ) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Edges between components: each pair once, with the lowest, highest or mean distance and its number of edges."""
+    """Edges between components: distinct pairs, with the lowest, highest or mean distance and the number of edges."""
     ends = closed.component_of[ends]
     apart = ends[:, 0] != ends[:, 1]
     pairs, _, place = distinct_pairs(ends[apart])
@@ -115,7 +115,7 @@ def _component_edges(
 
 
 def _pivots(centers: FloatArray) -> FloatArray:
-    """Some of the centres, each far from the ones before it."""
+    """Choose some of the centres as pivots, each the farthest from the ones before it."""
     chosen = [0]
     to_chosen = cdist(centers, centers[:1])[:, 0]
     while len(chosen) < min(_PIVOTS, len(centers)):

@@ -1,4 +1,4 @@
-"""Clusters around medoids: rows of the data that stand for their clusters, for any dissimilarity."""
+"""Clusters around medoids: rows of the data that represent their clusters, for any dissimilarity."""
 
 from clew.medoids._constrained_kmedoids import ConstrainedKMedoids
 

@@ -62,55 +62,56 @@ _METRICS = ("euclidean", "manhattan", "chebyshev", "cosine")
 class ConstrainedKMedoids(ConstrainedClusterer):
     r"""K-medoids in which every constraint holds, for any dissimilarity.
 
-    A cluster is represented by its medoid, a row of the data that people can look at. A row costs its dissimilarity to
-    the medoid of its cluster. The dissimilarity may be any function or matrix, also one that is asymmetric or not
-    a metric. Use it where means make no sense: for sequences, mixed records, or a matrix of ratings. The method is also
-    robust to outliers.
+    A cluster is represented by its medoid, a row of the data that people can look at. The cost of a row is its
+    dissimilarity to the medoid of its cluster. The dissimilarity may be any function or matrix; it need not be
+    symmetric or a metric. Use it where means make no sense: for sequences, mixed records, or a matrix of ratings. The
+    method is also robust to outliers.
 
     Parameters
     ----------
     n_clusters : int, default=8
     metric : {"euclidean", "manhattan", "chebyshev", "cosine", "precomputed"} or callable, default="euclidean"
-        A function of two rows gives the dissimilarity of the first row to the second one as its medoid. With
+        A callable takes two rows and returns the dissimilarity of the first row to the second one as its medoid. With
         "precomputed", X is a square matrix: ``X[i, j]`` is the dissimilarity of row i to medoid j. It may be
         asymmetric. Negative and missing entries are refused.
     solver : {"vns", "exact"}, default="vns"
-        "vns" is the variable neighbourhood search. "exact" runs it first, and then proves that the result is optimal or
-        finds a better one, by a mixed-integer program. It suits a few hundred rows.
+        "vns" is a variable neighbourhood search. "exact" runs it first, and then a mixed-integer program that proves
+        the result optimal or finds a better one. "exact" is for up to a few hundred rows.
     size_min : number, array of shape (n_clusters,) or None, default=None
-        Least number of rows of each cluster. With one limit for each cluster, the clusters are those of
+        Smallest number of rows in a cluster. An array has one limit for each cluster, in the order of
         `cluster_labels_`.
     size_max : number, array of shape (n_clusters,) or None, default=None
-        Greatest number of rows of each cluster, in the same forms.
+        Largest number of rows in a cluster, in the same form.
     init : "k-medoids++" or array of shape (n_clusters,), default="k-medoids++"
         The first medoids. "k-medoids++" draws rows far from each other. An array of row positions, such as the
         `medoid_indices_` of an earlier fit, is a warm start.
     n_init : int, default=1
-        Number of starts; the best result is kept. After the first, starts are drawn even if `init` is an array.
+        Number of starts; the best result is kept. All starts after the first are random, even if `init` is an array.
     max_iter : int, default=200
-        Shakes per start: how often medoids are replaced at random, followed by swaps. With 0, the swaps alone are made.
+        Number of shakes per start. A shake replaces some medoids at random and then swaps until no swap helps. With 0,
+        only the initial swaps are made.
     max_shake : int, default=10
-        Largest number of medoids that are replaced at once (the thesis's v_max).
+        Largest number of medoids that a shake replaces (v_max in the thesis).
     time_limit : float or None, default=None
-        Seconds for each start, and again for the mixed-integer program. With it, results depend on the clock.
+        Limit in seconds, for each start and again for the mixed-integer program. With it, results depend on the clock.
     callback : callable or None, default=None
         Called after each shake with a named tuple of `start`, `n_iter`, `inertia` and `n_shaken`. If it returns False,
         the start ends.
     min_confidence : float, default=0
         Pairs with a lower confidence are ignored. All other pairs are hard.
     work_limit : int
-        Steps of the exact search for a labelling that violates no cannot-link. With size limits another search is
-        used, whose limit is fixed.
+        Largest number of steps of the exact search for a labelling that violates no cannot-link. With size limits,
+        another search is used, and its limit is fixed.
     random_state : int, Generator, RandomState or None, default=None
     n_jobs : int or None, default=None
-        Threads; each works on its own start. Results do not depend on it.
+        Number of threads. Each works on its own start. Results do not depend on it.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row; known classes keep their numbers.
     medoid_indices_ : ndarray of shape (n_clusters,)
-        Row of each medoid. All are different.
+        Row of each medoid. No row occurs twice.
     cluster_centers_ : array or CSR matrix of shape (n_clusters, n_features)
         The values of the medoids. Not set with ``metric="precomputed"``.
     cluster_labels_, cluster_sizes_ : ndarray of shape (n_clusters,)
@@ -131,24 +132,24 @@ class ConstrainedKMedoids(ConstrainedClusterer):
 
     Notes
     -----
-    Constraints: all hard, entailed ones and the sizes included. Minimises, under these constraints, over k different
-    medoids m and labels z,
+    Constraints: all hard, including entailed ones and size limits. Under these constraints, the method minimises, over
+    k different medoids m and labels z,
 
     .. math:: J = \sum_i d(x_i, x_{m_{z_i}})
 
-    As in [1]_, a medoid need not be in its own cluster: a must-link or cannot-link may send its row elsewhere. So any
-    labelling that satisfies the constraints is possible with any medoids, and a feasible problem is never given up.
+    As in [1]_, a medoid need not be in its own cluster: a must-link or cannot-link may put its row elsewhere. So any
+    labelling that satisfies the constraints is possible with any medoids, and every feasible problem gets a solution.
 
-    Must-linked rows are one unit whose costs are the sums over its rows. Candidates for medoids stay single rows. A
-    swap is judged by the cost that includes the cannot-links. In each connected part of the cannot-links where nearest
-    medoids conflict, units move to the cheapest free cluster [1]_ (Algorithm 3), and branch and bound then finds the
-    cheapest labels of that part. The sum of nearest costs is a lower bound, which spares most of these searches. With
-    size limits, single rows without cannot-links are a minimum-cost flow, whose result is exact. Otherwise units are
-    exchanged between two clusters at a time.
+    Must-linked rows form one unit, whose cost is the sum over its rows. Medoids are still single rows. The cost of a
+    swap takes the cannot-links into account. In each connected part of the cannot-link graph where the nearest medoids
+    conflict, units move to the cheapest free cluster [1]_ (Algorithm 3), and branch and bound then finds the cheapest
+    labels of that part. The sum of nearest costs is a lower bound, so most of these searches are skipped. With size
+    limits, and if no row is must-linked or cannot-linked, labels come from an exact minimum-cost flow. Otherwise units
+    are exchanged between two clusters at a time.
 
     Time O(n u) for one round over all candidates with u units, and a few rounds per shake; memory O(n²).
-    Departs from [1]_: swaps are eager, as in FasterPAM [2]_, and candidates take turns in a new random order in each
-    descent. The descent follows the cost with cannot-links, not the cost without them.
+    Departs from [1]_: swaps are eager, as in FasterPAM [2]_, and candidates are tried in a new random order in each
+    descent. The descent minimises the cost with cannot-links, not the cost without them.
 
     References
     ----------
@@ -280,7 +281,7 @@ class ConstrainedKMedoids(ConstrainedClusterer):
             self.__dict__.pop(name, None)
         if self.solver == "exact":
             found = self._proven(prove(costs, closed.graph.pairs(), found, packing, self.time_limit))
-        if limits is None or not limits.differ:  # otherwise the slots have limits of their own
+        if limits is None or not limits.differ:  # otherwise each slot has its own limits
             found = _in_order(found, np.argsort(found.medoids))
             labels = labels_of_clusters(closed, found.labels, k)
             found = _in_order(found, np.argsort(labels)[np.argsort(np.argsort(names))])
@@ -290,7 +291,7 @@ class ConstrainedKMedoids(ConstrainedClusterer):
         costs_of_rows = distances[np.arange(len(slots)), found.medoids[slots]]
         self.inertia_ = self.objective_ = float(costs_of_rows.sum(dtype=np.float64))
         if self.solver == "exact":
-            self.lower_bound_ = min(self.lower_bound_, self.inertia_)  # they are added up in different orders
+            self.lower_bound_ = min(self.lower_bound_, self.inertia_)  # sums in different order may differ by rounding
         self.objective_history_ = np.array([*(cost for cost in result.history if cost > self.inertia_), self.inertia_])
         self.n_iter_ = result.n_iter
         if self.capabilities.pairwise is None:
@@ -306,7 +307,7 @@ class ConstrainedKMedoids(ConstrainedClusterer):
         return matrix.astype(X.dtype, copy=False)
 
     def _witness(self, constraints: Constraints, closed: Closure) -> npt.NDArray[np.int32]:
-        """Clusters that violate no cannot-link; an error says why there are none."""
+        """Find clusters that violate no cannot-link; raise an error that says why if there are none."""
         k = int(self.n_clusters)
         return require_coloring(
             constraints, closed, np.arange(closed.n_components), k,
@@ -330,7 +331,7 @@ class ConstrainedKMedoids(ConstrainedClusterer):
         return search_medoids(descent, starts, limits, effective_n_jobs(self.n_jobs))
 
     def _given_medoids(self, n_rows: int) -> IntArray:
-        """The row positions in `init`, checked."""
+        """Check `init` and return its row positions."""
         medoids = np.asarray(self.init)
         if medoids.shape != (self.n_clusters,) or medoids.dtype.kind not in "iu":
             raise ParameterError(
@@ -345,7 +346,7 @@ class ConstrainedKMedoids(ConstrainedClusterer):
         return medoids.astype(np.int64)
 
     def _proven(self, proof: ProvenMedoids) -> MedoidClusters:
-        """Set the bound and the gap of a proof; return its solution."""
+        """Set `lower_bound_` and `gap_` from a proof; return its solution."""
         cost = proof.found.cost
         self.lower_bound_ = proof.bound
         self.gap_ = (cost - proof.bound) / cost if cost > proof.bound else 0.0
@@ -368,12 +369,12 @@ class ConstrainedKMedoids(ConstrainedClusterer):
         return estimator
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The label of the nearest medoid of each row; constraints and sizes play no part.
+        """Return the label of the nearest medoid of each row; constraints and size limits are not used.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            With ``metric="precomputed"``, the dissimilarities of the new rows to all rows that were fitted.
+            With ``metric="precomputed"``, the dissimilarities of the new rows to all fitted rows.
         """
         rows = self._check_new_rows(X)
         if self.capabilities.pairwise is not None:
@@ -384,7 +385,7 @@ class ConstrainedKMedoids(ConstrainedClusterer):
 
 
 def _pins(closed: Closure, names: IntArray, limits: SizeLimits) -> IntArray:
-    """The slot of each component with a known class if slots have limits of their own, else -1."""
+    """If each slot has its own limits, the slot of each component with a known class; -1 for all others."""
     pins = np.full(closed.n_components, -1)
     if limits.differ:
         known = np.flatnonzero(closed.labels >= 0)
@@ -394,7 +395,7 @@ def _pins(closed: Closure, names: IntArray, limits: SizeLimits) -> IntArray:
 
 
 def _in_order(found: MedoidClusters, order: IntArray) -> MedoidClusters:
-    """The same solution with its slots in another order."""
+    """Reorder the slots of a solution."""
     place = np.empty(len(order), dtype=np.int32)
     place[order] = np.arange(len(order))
     return MedoidClusters(found.medoids[order], place[found.labels], found.cost)

@@ -1,4 +1,4 @@
-"""Proofs of optimality: a Lagrangian bound, candidates that it rules out, and a mixed-integer program over the rest.
+"""Prove optimality: a Lagrangian bound rules out candidates, and a mixed-integer program searches the rest.
 
 Thesis section 4.3, Eq. 4.6 to 4.13, with the stronger x_i + x_j <= y for cannot-links; HiGHS through SciPy.
 """
@@ -18,15 +18,15 @@ from clew.solvers.packing import Packing
 
 Mask = npt.NDArray[np.bool_]
 
-# Rounds of the subgradient ascent, and rounds without gain after which the steps are halved.
+# Number of rounds of the subgradient ascent, and of rounds without gain after which the steps are halved.
 _ROUNDS, _PATIENCE = 1_000, 20
-# Solutions that are better by no more than this share are not looked for: the tolerance of HiGHS is of this size.
+# Improvements by less than this share are not searched for, because the tolerance of HiGHS is of this size.
 _TOLERANCE = 1e-8
 _OPTIMAL, _LIMIT, _INFEASIBLE = 0, 1, 2  # statuses of scipy.optimize.milp
 
 
 class ProvenMedoids(NamedTuple):
-    """The best solution, and a lower bound on the cost of every solution; equal where the solution is optimal."""
+    """The best solution, and a lower bound on the cost of every solution. Cost and bound are equal at the optimum."""
 
     found: MedoidClusters
     bound: float
@@ -45,13 +45,13 @@ def prove(
     ----------
     costs : ndarray of shape (n_candidates, n_units)
     pairs : ndarray of shape (n_pairs, 2)
-        Units that must differ.
+        Pairs of units that must be in different clusters.
     found : MedoidClusters
-        A good solution. The better it is, the less is left for the mixed-integer program.
+        A good solution. The better it is, the smaller the mixed-integer program.
     packing : Packing, optional
         Limits on the sizes of clusters.
     time_limit : float, optional
-        Seconds for the mixed-integer program.
+        Limit in seconds for the mixed-integer program.
     """
     costs = costs.astype(np.float64, copy=False)
     relaxed = lagrangian(costs, pairs, len(found.medoids), found.cost)
@@ -69,14 +69,16 @@ def prove(
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The best multipliers: of "each unit is used once" and of the cannot-links at each candidate.
+    """The Lagrangian relaxation at the best multipliers found.
+
+    There is a multiplier for "each unit is assigned once", and one for each cannot-link at each candidate.
 
     Attributes
     ----------
     bound : float
         Lower bound on the cost of every solution.
     reduced : ndarray of shape (n_candidates, n_units)
-        Cost of each assignment less its multipliers.
+        Cost of each assignment minus its multipliers.
     gains : ndarray of shape (n_candidates,)
         Contribution of each candidate to the bound if it is a medoid.
     n_clusters : int
@@ -88,7 +90,7 @@ class Relaxation:
     n_clusters: int
 
     def left(self, target: float) -> tuple[Mask, Mask]:
-        """Candidates and assignments that a solution below `target` may contain."""
+        """Masks of the candidates and assignments that a solution with a cost below `target` may contain."""
         last = np.partition(self.gains, self.n_clusters - 1)[self.n_clusters - 1]
         as_medoid = self.bound + np.maximum(self.gains - last, 0.0)
         used = as_medoid[:, None] + np.maximum(self.reduced, 0.0)
@@ -125,7 +127,7 @@ def lagrangian(costs: FloatArray, pairs: IntArray, n_clusters: int, upper: float
         used = reduced[chosen] < 0
         slope = 1.0 - used.sum(axis=0)
         broken = used[:, first].astype(np.float64) + used[:, second] - 1.0
-        # A price of 0 cannot fall, so its slope does not count.
+        # A multiplier of 0 cannot fall further, so its slope is ignored.
         broken[(prices[chosen] == 0) & (broken < 0)] = 0.0
         norm = float((slope**2).sum() + (broken**2).sum())
         if norm == 0:
@@ -145,7 +147,7 @@ def _solve(
     packing: Packing | None,
     time_limit: float | None,
 ) -> tuple[MedoidClusters | None, float]:
-    """The cheapest solution among the medoids and assignments that are left, and the bound of HiGHS."""
+    """Find the cheapest solution among the remaining medoids and assignments, and the lower bound from HiGHS."""
     model = _Model(costs, n_clusters, np.flatnonzero(may_be_medoid), may_be_used)
     model.differ(pairs)
     if packing is not None:
@@ -165,7 +167,7 @@ def _solve(
 
 
 class _Model:
-    """Variables: one per candidate that is left, one per assignment that is left, and one per candidate and slot."""
+    """The mixed-integer program. Its variables choose medoids, assignments of units, and slots of the medoids."""
 
     def __init__(self, costs: FloatArray, n_clusters: int, candidates: IntArray, may_be_used: Mask) -> None:
         self._costs, self._n_clusters, self._candidates = costs, n_clusters, candidates
@@ -197,7 +199,7 @@ class _Model:
         self._limits.append((np.broadcast_to(low, n_rows), np.broadcast_to(high, n_rows)))
 
     def constraints(self) -> list[LinearConstraint]:
-        """All constraints."""
+        """All linear constraints, in SciPy's form."""
         width = self._n_medoid + self._n_used + self._n_slot
         return [
             LinearConstraint(sparse.csr_array((values, (rows, columns)), shape=(n_rows, width)), *limits)
@@ -205,7 +207,7 @@ class _Model:
         ]
 
     def differ(self, pairs: IntArray) -> None:
-        """At each candidate, at most one unit of a pair; the assignments of such units are whole."""
+        """Assign at most one unit of each pair to a candidate; make the assignments of these units integer."""
         if not len(pairs):
             return
         place = np.full((self._n_medoid, self._costs.shape[1]), -1)
@@ -219,7 +221,7 @@ class _Model:
         self.integrality[self._used(np.flatnonzero(np.isin(self._unit, pairs)))] = 1
 
     def keep_sizes(self, packing: Packing) -> None:
-        """Sizes within the limits, each candidate in a slot; the assignments are whole."""
+        """Keep sizes within their limits and give each medoid a slot; make all assignments integer."""
         k, n = self._n_clusters, self._n_medoid
         self.integrality[self._used(np.arange(self._n_used))] = 1
         self._n_slot = n * k
@@ -233,13 +235,13 @@ class _Model:
         self._add(n, [load, (at, variable, -np.minimum(packing.upper, total)[slot])], -np.inf, 0)
         self._add(n, [load, (at, variable, -packing.lower[slot])], 0, np.inf)
         pinned = np.flatnonzero(packing.fixed[self._unit] >= 0)
-        if len(pinned):  # a unit of a known class is with the candidate in the slot of its class
+        if len(pinned):  # a unit of a known class goes to the medoid in the slot of that class
             rows = np.arange(len(pinned))
             own = n + self._n_used + self._at[pinned] * k + packing.fixed[self._unit[pinned]]
             self._add(len(pinned), [(rows, self._used(pinned), 1.0), (rows, own, -1.0)], -1, 0)
 
     def read(self, values: FloatArray) -> MedoidClusters:
-        """The solution of these values of the variables."""
+        """Turn values of the variables into a solution."""
         if self._n_slot:
             slots = values[self._n_medoid + self._n_used :].reshape(self._n_medoid, -1)
             medoids = self._candidates[slots.argmax(axis=0)]
@@ -247,7 +249,7 @@ class _Model:
             medoids = self._candidates[np.argsort(-values[: self._n_medoid], kind="stable")[: self._n_clusters]]
         slot_of = np.full(len(self._costs), -1, dtype=np.int32)
         slot_of[medoids] = np.arange(len(medoids))
-        # Units without constraints may be split between medoids of one cost.
+        # A unit without constraints may be split between medoids of equal cost.
         labels = self._costs[medoids].argmin(axis=0).astype(np.int32)
         span = slice(self._n_medoid, self._n_medoid + self._n_used)
         used = np.flatnonzero((values[span] > 0.5) & (self.integrality[span] == 1))

@@ -1,4 +1,4 @@
-"""Search for medoids: swaps until none pays, and a variable neighbourhood search around the best solution.
+"""Search for medoids: swap until no swap helps, then a variable neighbourhood search around the best solution.
 
 Randel, Aloise, Mladenović and Hansen 2018 (`randel2018`), thesis sections 4.4 and 4.5; swaps as in Schubert and
 Rousseeuw 2021 (`schubert2021`). A *unit* is a row, or several must-linked rows that move together. `costs[j, i]` is the
@@ -30,9 +30,9 @@ Costs = npt.NDArray[Any]
 
 # Costs that differ by no more than this share are equal up to rounding.
 ROUNDING = 1e-12
-# Sweeps of thesis Algorithm 3, and nodes of the exact search, in one part of the cannot-link graph.
+# Limits per connected part of the cannot-link graph: sweeps of thesis Algorithm 3, and nodes of the exact search.
 _SWEEPS, _NODES = 10, 2_000
-# Swaps whose lower bound is low enough that are tried with size limits, in one descent.
+# With size limits, at most this many of the most promising swaps are tried in one descent.
 _SIZED_SWAPS = 20
 
 
@@ -45,7 +45,7 @@ class MedoidClusters(NamedTuple):
 
 
 class SearchProgress(NamedTuple):
-    """The state of a search: the start it belongs to, shakes so far, the lowest cost, and medoids replaced at once."""
+    """The state of a search: number of the start, shakes so far, lowest cost, and medoids replaced by this shake."""
 
     start: int
     n_iter: int
@@ -56,9 +56,9 @@ class SearchProgress(NamedTuple):
 class MedoidTies(NamedTuple):
     """Cannot-links between units, in the form of `kernels.swap`.
 
-    Of five units with the cannot-links 0-3 and 3-4, the tied units are ``tied=[0, 3, 4]`` in one part,
-    ``part_ptr=[0, 3]``. The cannot-links by position in `tied` are ``edge_ptr=[0, 1, 3, 4]`` and
-    ``edges=[1, 0, 2, 1]``. A `witness` that violates none of them is ``[0, 1, 0]``.
+    For five units with the cannot-links 0-3 and 3-4, the tied units are ``tied=[0, 3, 4]`` in one connected part,
+    ``part_ptr=[0, 3]``. The cannot-links, as positions in `tied`, are ``edge_ptr=[0, 1, 3, 4]`` and
+    ``edges=[1, 0, 2, 1]``. A `witness` is a labelling that violates none of them, such as ``[0, 1, 0]``.
     """
 
     tied: IntArray
@@ -75,12 +75,12 @@ class MedoidTies(NamedTuple):
 
     @classmethod
     def of(cls, graph: CliqueGraph, witness: Labels) -> MedoidTies:
-        """The cannot-links of `graph`; `witness` is a slot for each unit."""
+        """Read the cannot-links of `graph`; `witness` has a slot for each unit."""
         pairs = graph.pairs()
         both = np.concatenate([pairs, pairs[:, ::-1]])
         links = sparse.csr_array((np.ones(len(both)), (both[:, 0], both[:, 1])), shape=(graph.n_vertices,) * 2)
         n_parts, part_of = connected_components(links, directed=False)
-        # Neighbours near each other, so that the exact search meets a conflict early.
+        # Order the units so that neighbours are close to each other, and the exact search meets conflicts early.
         order = reverse_cuthill_mckee(links, symmetric_mode=True) if len(pairs) else np.empty(0, dtype=np.int64)
         order = order[np.diff(links.indptr)[order] > 0]
         tied = order[np.argsort(part_of[order], kind="stable")].astype(np.int64)
@@ -99,11 +99,11 @@ class Descent(Protocol):
     costs: Costs
 
     def __call__(self, medoids: IntArray, order: IntArray) -> MedoidClusters:
-        """The solution that the search reaches from these medoids; candidates are tried in `order`."""
+        """Search from these medoids; candidates are tried in `order`."""
 
 
 class SwapDescent:
-    """Swaps under cannot-links: the first one that lowers the cost is made, until none does."""
+    """Descent by swaps under cannot-links: makes the first swap that lowers the cost, until none does."""
 
     def __init__(self, costs: Costs, n_clusters: int, ties: MedoidTies) -> None:
         self.costs, self.n_clusters, self._ties = costs, n_clusters, ties
@@ -116,7 +116,7 @@ class SwapDescent:
         )  # fmt: skip
 
     def __call__(self, medoids: IntArray, order: IntArray) -> MedoidClusters:
-        """The solution after swaps from these medoids; candidates are tried in `order`."""
+        """Swap, starting from these medoids; candidates are tried in `order`."""
         if self.n_clusters == 1:
             totals = self.costs.sum(axis=1, dtype=np.float64)
             best = int(totals.argmin())
@@ -139,15 +139,15 @@ class SwapDescent:
 
 
 class SizedDescent:
-    """Size limits and cannot-links: the cheapest labels and the cheapest medoids in turn, then the best swaps."""
+    """Descent under size limits and cannot-links: alternates between best labels and best medoids, then tries swaps."""
 
     def __init__(self, costs: Costs, packing: Packing) -> None:
         self.costs, self.n_clusters, self._packing = costs, packing.n_clusters, packing
-        self._labels: Labels | None = None  # a labelling within the limits, from which later ones start
+        self._labels: Labels | None = None  # a labelling within the limits, the start for later ones
         self._prices: FloatArray | None = None
 
     def __call__(self, medoids: IntArray, order: IntArray) -> MedoidClusters:
-        """The solution after alternations and swaps from these medoids; the best swaps come first, whatever `order`."""
+        """Alternate and swap, starting from these medoids. The most promising swaps come first; `order` is ignored."""
         found = self._alternated(medoids)
         swaps = self._swaps(found)
         while (
@@ -186,7 +186,7 @@ class SizedDescent:
             found = new
 
     def _swaps(self, found: MedoidClusters) -> list[IntArray]:
-        """Medoids after the swaps of lowest nearest cost, if that is below the cost of the solution."""
+        """Medoids after the most promising swaps: those whose lower bound is least, and below the present cost."""
         if self.n_clusters == 1:
             return []
         n_units, k = self.costs.shape[1], self.n_clusters
@@ -208,7 +208,7 @@ class SizedDescent:
 
 @dataclass(frozen=True)
 class Limits:
-    """When a search ends: after `max_iter` shakes, or at `time_limit` seconds; at most `max_shake` medoids change."""
+    """Limits of a search: number of shakes, seconds, and the largest number of medoids that one shake replaces."""
 
     max_iter: int
     max_shake: int
@@ -217,7 +217,7 @@ class Limits:
 
 
 class SearchResult(NamedTuple):
-    """The best solution of several starts, the lowest cost after each improvement, and all shakes together."""
+    """The best solution of several starts, the cost after each improvement, and the total number of shakes."""
 
     found: MedoidClusters
     history: list[float]
@@ -230,7 +230,7 @@ def search_medoids(
     limits: Limits,
     n_threads: int = 1,
 ) -> SearchResult:
-    """The best solution from several starts, each of which has its own descent and random numbers."""
+    """Search from several starts, each with its own descent and random numbers; return the best solution."""
 
     def run(place: int) -> SearchResult:
         medoids, rng = starts[place]
@@ -250,11 +250,11 @@ def shake_medoids(
 ) -> SearchResult:
     """Variable neighbourhood search (thesis Algorithm 4): replace v medoids at random, descend, keep improvements.
 
-    v grows by one after each failure and starts again at one after an improvement or at its largest value.
+    v grows by one after each failure. It returns to one after an improvement, and after a failure at its largest value.
     """
     ends = None if limits.time_limit is None else time.monotonic() + limits.time_limit
     n_candidates, k = len(descent.costs), descent.n_clusters
-    # A fixed order of candidates would end in the same few local optima.
+    # With a fixed order of candidates, descents would end in the same few local optima.
     best = descent(medoids, rng.permutation(n_candidates))
     history = [best.cost]
     most = min(limits.max_shake, k, n_candidates - k)
@@ -276,7 +276,7 @@ def shake_medoids(
 
 
 def draw_medoids(costs: Costs, unit_of: IntArray, n_clusters: int, rng: np.random.Generator) -> IntArray:
-    """Different candidates far from each other, drawn as k-means++ draws rows: by the cost to the nearest one so far.
+    """Draw different candidates that are far from each other, as k-means++ does: by the cost to the nearest one so far.
 
     `unit_of` is the unit of each candidate.
     """
@@ -285,7 +285,7 @@ def draw_medoids(costs: Costs, unit_of: IntArray, n_clusters: int, rng: np.rando
     while len(medoids) < n_clusters:
         chances = nearest[unit_of]
         chances[medoids] = 0.0
-        if not chances.any():  # every candidate is equal to a medoid
+        if not chances.any():  # every candidate is at distance 0 from a medoid
             chances = np.ones(len(costs))
             chances[medoids] = 0.0
         medoids.append(int(rng.choice(len(costs), p=chances / chances.sum())))
@@ -296,9 +296,9 @@ def draw_medoids(costs: Costs, unit_of: IntArray, n_clusters: int, rng: np.rando
 def plain_medoids(
     distances: FloatArray, candidates: IntArray, n_clusters: int, rng: np.random.Generator, *, n_init: int
 ) -> IntArray:
-    """Medoids without constraints, as columns of `distances`: the best of several starts with swaps.
+    """Find medoids without constraints, as columns of `distances`: the best of several starts with swaps.
 
-    `candidates` are the rows of the columns.
+    `candidates` is the row that each column stands for.
     """
     n_rows = len(distances)
     costs = unit_costs(distances, np.arange(n_rows), n_rows)
@@ -308,9 +308,10 @@ def plain_medoids(
 
 
 def unit_costs(distances: Costs, component_of: IntArray, n_components: int) -> Costs:
-    """Cost of each unit (column) with each candidate (row): rows of `distances` summed by component (thesis Eq. 4.14).
+    """Cost of each unit (column) with each candidate (row): `distances` summed by component (thesis Eq. 4.14).
 
-    `distances` is from all rows to all candidates. A symmetric matrix without must-links is returned as it is.
+    `distances` holds the distances from all rows to all candidates. Without must-links, a symmetric matrix is returned
+    unchanged.
     """
     if n_components == len(component_of):
         return distances if _is_symmetric(distances) else np.ascontiguousarray(distances.T)

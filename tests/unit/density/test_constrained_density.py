@@ -170,9 +170,9 @@ def test_something_that_is_no_clusterer(wrong):
 def test_a_clusterer_that_fails_or_gives_no_labels():
     with pytest.raises(DataError, match="OPTICS cannot cluster X: min_samples"):
         ConstrainedDensity(OPTICS(min_samples=99)).fit(LINE)
-    with pytest.raises(DataError, match=r"Fixed gives labels of shape \(2,\) .* but X has 9 rows"):
+    with pytest.raises(DataError, match=r"Fixed returned labels of shape \(2,\) .* but X has 9 rows"):
         fit(None, [0, 1])
-    with pytest.raises(DataError, match=r"Fixed gives labels of .* type float64"):
+    with pytest.raises(DataError, match=r"Fixed returned labels of .* type float64"):
         fit(None, [0.5] * 9)
 
 
