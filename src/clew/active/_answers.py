@@ -113,6 +113,9 @@ class Which:
         return word
 
 
+Question = Pair | Which
+
+
 @dataclass(frozen=True)
 class Stated:
     """Pairs that an annotator volunteered. Either all of them are accepted, or none.

@@ -15,10 +15,11 @@ from sklearn.base import clone
 
 from clew._base import ConstrainedClusterer, quietly
 from clew._validation import as_generator, check_matrix, check_parameters, is_table, number
-from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair, Stated, Which
+from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair, Question, Stated, Which
 from clew.active._auto import Auto
 from clew.active._knowledge import Knowledge
-from clew.active._strategy import Question, Strategy, as_strategy, strategy_makes_labels
+from clew.active._pending import PendingQuestions, question_key
+from clew.active._strategy import Strategy, as_strategy, strategy_makes_labels
 from clew.active._view import Cache, View
 from clew.constraints import AnswerRecord, Constraints, Contradiction
 from clew.constraints._records import row_of
@@ -35,7 +36,7 @@ _LOOK_BACK, _STOP_BELOW = 20, 0.08
 # Number of clusters assumed if it is unknown and fewer neighbourhoods have been found.
 _LEAST_CLUSTERS = 2
 # Attributes of the view that a trial replaces and gives back.
-_LENT = ("pending", "imputed", "latest", "fit", "constraints")
+_LENT = ("waiting", "imputed", "latest", "fit", "constraints")
 
 Entry = Pair | Which | Stated
 
@@ -163,15 +164,14 @@ class Questions:
         self._cache = Cache()
         self._log: list[Answered] = []
         self._n_untouched = 0  # of a trial: the first entries that it shares with the driver that lent them
-        self._pending: dict[Any, Question] = {}
         self._ahead: tuple[Question | None] | None = None
         self._fitted: npt.NDArray[Any] | None = None
         self._fitted_on: Any = None
         self._live: Generator[Question, Any, None] | None = None
         self._waiting: Question | None = None
         self._reply: Any = None
-        self._rng = self._keyed_rng()
         self._view, self._stack = self._first_view(), Stack()
+        self._rng = self._keyed_rng()
         self._start_over()
 
     # -- asking ----------------------------------------------------------------------------------------------------
@@ -189,15 +189,14 @@ class Questions:
         if question is None:
             return None
         self._ahead = None
-        self._pending[_key(question)] = question
-        self._view.pending.update(_pair_keys(question))
+        self._view.waiting.add(question)
         self._waiting = question
         return question
 
     def _look_ahead(self) -> Question | None:
         """Find the next question without asking it. The question is cached until it is asked or the view changes."""
         if self._ahead is None:
-            if self._live is None or self._pending:
+            if self._live is None or self._view.waiting:
                 self._start()
             self._ahead = (self._next(),)
         return self._ahead[0]
@@ -209,7 +208,7 @@ class Questions:
         self._reply = None
 
     def _keyed_rng(self) -> np.random.Generator:
-        return np.random.default_rng([self._seed, len(self._log), len(self._pending)])
+        return np.random.default_rng([self._seed, len(self._log), len(self._view.waiting)])
 
     def _next(self) -> Question | None:
         """Run the strategy until it yields an open pair. Decided pairs are answered from the closure."""
@@ -263,9 +262,9 @@ class Questions:
             return SAME
         found = view.known(question.first, question.second)
         if question.check and found in (SAME, DIFFERENT) and question.key not in view.asked:
-            n_checks = sum(isinstance(one, Pair) and one.check for one in self._pending.values())
+            n_checks = sum(isinstance(one, Pair) and one.check for one in view.waiting)
             n_checks += int((view.said[:, 3] == 1).sum())
-            if n_checks + 1 <= self.check_share * (len(self._log) + 1) and question.key not in view.pending:
+            if n_checks + 1 <= self.check_share * (len(self._log) + 1) and question.key not in view.waiting.pairs:
                 return None
         return UNSURE if found is None and not view.is_open(*question.key) else found
 
@@ -289,7 +288,7 @@ class Questions:
 
     def _enter(self, entry: Answered) -> bool:
         question, reply = entry.question, entry.answer
-        self._pending.pop(_key(question), None)
+        self._view.waiting.remove(question)
         entry = self._take(entry)
         self._ahead = None
         if self._live is not None and self._waiting is question and not entry.conflict:
@@ -302,8 +301,8 @@ class Questions:
 
     def _asked(self, question: Any) -> Question:
         question = _as_question(question, self._view.n_rows)
-        if _key(question) in self._pending:
-            return self._pending[_key(question)]
+        if (pending := self._view.waiting.find(question)) is not None:
+            return pending
         if isinstance(question, Pair) and as_strategy(self.strategy).passive:
             return question
         name = f"rows {question.first} and {question.second}" if isinstance(question, Pair) else f"row {question.row}"
@@ -317,13 +316,12 @@ class Questions:
             return None
         entry = self._log[-1]
         self._go_back(len(self._log) - 1)
-        self._hold_pending()
         return entry
 
     def revise(self, question: Any, answer: Any) -> bool:
         """Change an earlier answer. Returns whether the new answer agrees with the others."""
-        key = _key(_as_question(question, self._view.n_rows))
-        places = [place for place, entry in enumerate(self._log) if _key(entry.question) == key]
+        key = question_key(_as_question(question, self._view.n_rows))
+        places = [place for place, entry in enumerate(self._log) if question_key(entry.question) == key]
         if not places:
             raise ParameterError(f"{question!r} has no answer to revise.")
         place, later = places[-1], self._log[places[-1] + 1 :]
@@ -331,7 +329,6 @@ class Questions:
         new = self._read(Answered(old.question, answer, old.confidence, old.expected))
         self._go_back(place)
         self._go_on([new, *later])
-        self._hold_pending()
         return not self._log[place].conflict
 
     def replay(self, log: Iterable[Any]) -> None:
@@ -342,13 +339,12 @@ class Questions:
         entries = [self._read(item) for item in log]
         self._go_on(entries)
         for entry in entries:
-            self._pending.pop(_key(entry.question), None)
-        self._hold_pending()
+            self._view.waiting.remove(entry.question)
 
     def again(self, log: Iterable[Any], strategy: Strategy, n_clusters: int | None) -> Questions:
         """Return another driver for the same data with its own log. Both share the cache of results from the data."""
         other = copy.copy(self)
-        other.strategy, other.n_clusters, other._pending, other._log = strategy, n_clusters, {}, []
+        other.strategy, other.n_clusters, other._log = strategy, n_clusters, []
         other._view, other._stack = other._first_view(), Stack()
         other._go_on([self._read(item) for item in log])
         other._rng = other._keyed_rng()
@@ -362,13 +358,8 @@ class Questions:
         """
         view, other = self._view, copy.copy(self)
         kept = {name: getattr(view, name) for name in _LENT}
-        other._log, other._stack, other._pending, other._n_untouched = (
-            [*self._log],
-            self._stack.copy(),
-            {},
-            len(self._log),
-        )
-        view.pending, view.imputed, view.latest = set(), {}, {}
+        other._log, other._stack, other._n_untouched = [*self._log], self._stack.copy(), len(self._log)
+        view.waiting, view.imputed, view.latest = PendingQuestions(), {}, {}
         other._start_over()
         try:
             yield other
@@ -385,16 +376,13 @@ class Questions:
 
         The time depends on the number of dropped entries, not on the length of the log.
         """
-        self._pending = {}
+        self._view.waiting.clear()
         self._go_back(n)
-        self._hold_pending()
 
     def extend(self, entries: Iterable[Answered]) -> list[bool]:
         """Call `add` for several entries and return the list of its results."""
         n_before = len(self._log)
         self._go_on([self._read(entry) for entry in entries])
-        for question in self._pending.values():
-            self._view.pending.update(key for key in _pair_keys(question) if key not in self._view.asked)
         return [not entry.conflict for entry in self._log[n_before:]]
 
     def assume(self, n_clusters: int | None) -> None:
@@ -404,7 +392,6 @@ class Questions:
             log = self._log[:]
             self._go_back(0)
             self._go_on(log)
-            self._hold_pending()
         self._view.imputed, self._view.latest = {}, {}
         self._start_over()
 
@@ -435,11 +422,6 @@ class Questions:
         self._view.constraints = lambda: self.constraints
         self._live, self._waiting, self._ahead, self._fitted = None, None, None, None
 
-    def _hold_pending(self) -> None:
-        self._view.pending.clear()
-        for question in self._pending.values():
-            self._view.pending.update(_pair_keys(question))
-
     def use(self, strategy: Strategy) -> None:
         """Let another strategy ask from now on."""
         self.strategy, self._live, self._ahead = strategy, None, None
@@ -447,24 +429,19 @@ class Questions:
 
     def hold(self, question: Question) -> None:
         """Mark a question as pending, as `ask` does. A pending question is not asked again."""
-        self._pending[_key(question)] = question
-        self._view.pending.update(key for key in _pair_keys(question) if key not in self._view.asked)
+        self._view.waiting.add(question)
         self._live, self._ahead = None, None
 
     def wait_for(self, questions: Iterable[Question]) -> None:
         """Make exactly these questions pending."""
-        self._pending = {}
-        self._view.pending.clear()
+        self._view.waiting.clear()
         self._live, self._ahead = None, None
         for question in questions:
             self.hold(question)
 
     def release(self, question: Question) -> None:
         """Remove a question from the pending ones. It may be asked again."""
-        self._pending.pop(_key(question), None)
-        self._view.pending.difference_update(_pair_keys(question))
-        for other in self._pending.values():
-            self._view.pending.update(_pair_keys(other))
+        self._view.waiting.remove(question)
         self._live, self._ahead = None, None
 
     def _read(self, item: Any) -> Answered:
@@ -510,7 +487,7 @@ class Questions:
     @property
     def pending(self) -> list[Question]:
         """Questions asked and not yet answered."""
-        return list(self._pending.values())
+        return list(self._view.waiting)
 
     @property
     def view(self) -> View:
@@ -655,7 +632,7 @@ class Questions:
     def _is_done(self) -> tuple[bool, str]:
         """Whether no question is pending and none is left to ask, and the reason if the strategy cannot ask."""
         try:
-            return not self._pending and self._look_ahead() is None, ""
+            return not self._view.waiting and self._look_ahead() is None, ""
         except (ParameterError, StrategyError) as error:
             return False, str(error)
 
@@ -782,23 +759,8 @@ class Stack:
         )
 
 
-def _key(question: Entry) -> Any:
-    if isinstance(question, Stated):
-        return question
-    return question.key if isinstance(question, Pair) else (question.row, question.candidates)
-
-
-def _pair_keys(question: Entry) -> list[tuple[int, int]]:
-    if isinstance(question, Stated):
-        return []
-    if isinstance(question, Pair):
-        return [question.key]
-    return [Pair(question.row, one).key for one in question.candidates]
-
-
 def _take(view: View, entry: Answered) -> Answered:
     """Add an entry to a view. Returns the entry with `conflict` set."""
-    view.pending.difference_update(_pair_keys(entry.question))
     return replace(entry, conflict=not view.take(said_in(entry), volunteered=isinstance(entry.question, Stated)))
 
 

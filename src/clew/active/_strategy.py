@@ -8,10 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from clew.active._answers import Pair, Which
+from clew.active._answers import Question
 from clew.active._view import View
-
-Question = Pair | Which
 
 
 @runtime_checkable

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair
 from clew.active._knowledge import Knowledge
+from clew.active._pending import PendingQuestions
 from clew.constraints import Constraints
 from clew.datasets import Table
 from clew.exceptions import StrategyError
@@ -87,8 +88,8 @@ class View:
         Pairs with the answer "unsure".
     decided : set of pairs of rows
         Pairs that an answer in use declares the same or different.
-    pending : set of pairs of rows
-        Pairs asked and not yet answered.
+    waiting : PendingQuestions
+        Questions asked and not yet answered.
     deduced : list of pairs of rows
         Pairs that follow from the number of clusters: a row that differs from all neighbourhoods but one, and that one.
     imputed : dict
@@ -125,7 +126,7 @@ class View:
         self.asked: set[tuple[int, int]] = set()
         self.unsure: set[tuple[int, int]] = set()
         self.decided: set[tuple[int, int]] = set()
-        self.pending: set[tuple[int, int]] = set()
+        self.waiting = PendingQuestions()
         self.deduced: list[tuple[int, int]] = []
         self.imputed: dict[tuple[int, int], tuple[Answer, float]] = {}
         self.latest: dict[str, Any] = {}
@@ -336,9 +337,14 @@ class View:
         return (
             first != second
             and key not in self.asked
-            and key not in self.pending
+            and key not in self.waiting.pairs
             and self.knowledge.relation(first, second) is None
         )
+
+    @property
+    def pending(self) -> set[tuple[int, int]]:
+        """Pairs of rows asked and not yet answered."""
+        return set(self.waiting.pairs - self.asked)
 
     @property
     def neighbourhoods(self) -> list[Neighbourhood]:

@@ -88,7 +88,7 @@ def test_unsure_about_one_member_is_unsure_about_its_neighbourhood():
 
 def test_rows_with_a_pending_question_wait():
     view = told(4, [((1, 0), DIFFERENT)])
-    view.pending.add((0, 2))
+    view.waiting.add(Pair(0, 2))
     assert view.unplaced().tolist() == [3]
     assert not view.is_open(2, 0)
 
