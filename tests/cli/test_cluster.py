@@ -620,12 +620,14 @@ def test_a_matrix_of_dissimilarities_takes_the_place_of_the_columns(clew, blobs)
     assert result.exit_code == 0, result.output
     assert groups_in(blobs / "out.csv", "word") == [set(words[:3]), set(words[3:])]
     assert "mitten (0), sunday (1); rows that stand for their clusters" in " ".join(result.output.split())
+    assert clew(*options, "-o", "default.csv").exit_code == 0
+    assert (blobs / "default.csv").read_text() == (blobs / "out.csv").read_text()
     told = clew(*options, "-m", "constrained-kmedoids", "--solver", "exact")
     assert "objective 6, proven optimal" in " ".join(told.output.split())
     told = json.loads(clew(*options, "-m", "constrained-kmedoids", "--json").stdout)
     assert [one["medoid"] for one in told["clusters"]] == ["mitten", "sunday"] and "lower_bound" not in told
     for more, told in (
-        ((), "pck-means cannot use --dissimilarity. Use one of constrained-agglomerative"),
+        (("-m", "pck-means"), "pck-means cannot use --dissimilarity. Use one of constrained-agglomerative"),
         (("-m", "constrained-kmedoids", "--metric", "cosine"), "leave out one of them"),
     ):
         assert told in " ".join(clew(*options, *more).output.split())

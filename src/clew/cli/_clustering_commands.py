@@ -61,7 +61,10 @@ def cluster(
     method: Annotated[
         str | None,
         typer.Option(
-            "-m", "--method", help="See clew methods.", show_default="pck-means, or match-clustering for small groups"
+            "-m",
+            "--method",
+            help="See clew methods.",
+            show_default="pck-means; match-clustering for small groups; constrained-kmedoids with --dissimilarity",
         ),
     ] = None,
     output: Annotated[
@@ -128,20 +131,23 @@ def cluster(
       clew cluster data.parquet -k 10 --columns embedding --metric cosine
       clew cluster data.csv -k 3 -c answers.csv -m cop-kmeans --scale standard
       clew cluster data.csv -k 3 --label-column class --json -o labels.parquet
-      clew cluster words.csv -k 3 -m constrained-kmedoids --dissimilarity d.npy
+      clew cluster words.csv -k 3 --id name --dissimilarity matrix.npy
       clew cluster customers.csv --groups small --id number --golden clean.csv
       clew cluster - -k 3 < data.csv > labels.csv
     """
     from clew.cli import _cluster, _reading
 
     own_flags = [flag for parameter in context.command.params for flag in parameter.opts if flag.startswith("--")]
+    default = "pck-means" if dissimilarity is None else "constrained-kmedoids"
+    if groups == Groups.SMALL:
+        default = "match-clustering"
     request = _cluster.ClusterRequest(
         arguments=arguments,
         reading=_reading.Reading("", id_column, columns, scale, text, sep, encoding, random_state),
         n_clusters=n_clusters,
         constraints=constraints,
         groups=groups,
-        method=method or ("match-clustering" if groups == Groups.SMALL else "pck-means"),
+        method=method or default,
         source=source,
         golden=golden,
         output=output,
