@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -58,9 +59,37 @@ class Instance:
             keeps &= self.keeps_sizes(found)
         return bool(keeps.any())
 
+    @property
+    def without_cannot_links(self):
+        return replace(self, cannot=self.cannot[:0])
+
+    def is_consistent(self):
+        """Whether some partition, of any number of clusters, keeps the pairs and the classes."""
+        return any(self.keeps_classes(labels) and self.keeps_links(labels) for labels in partitions(len(self.X)))
+
+    def keeps_links(self, labels):
+        """Whether must-linked rows share a cluster, and cannot-linked rows do not; nothing shares noise, -1."""
+        together, apart = labels[self.must], labels[self.cannot]
+        shared = together[:, 0] == together[:, 1]
+        return bool((shared & (together[:, 0] >= 0)).all() and ((apart[:, 0] != apart[:, 1]) | (apart[:, 0] < 0)).all())
+
+    def keeps_classes(self, labels):
+        """Whether the rows of a class share a cluster, and those of different classes do not."""
+        known = np.flatnonzero(self.labels >= 0)
+        alike = self.labels[known][:, None] == self.labels[known]
+        return bool((alike == (labels[known][:, None] == labels[known])).all())
+
+
+@cache
+def partitions(n):
+    """Every partition of n rows: a row joins a cluster of the rows before it, or starts the next one."""
+    if n == 0:
+        return [np.empty(0, dtype=np.int64)]
+    return [np.append(first, last) for first in partitions(n - 1) for last in range(first.max(initial=-1) + 2)]
+
 
 def draw(rng):
-    """An instance of up to seven rows; about half of them cannot be solved."""
+    """An instance of up to seven rows; about three in ten of them cannot be solved."""
     n, k = int(rng.integers(2, 8)), int(rng.integers(1, 4))
     k = min(n, k)
     hidden = rng.integers(k, size=n)
@@ -68,8 +97,8 @@ def draw(rng):
     weights = rng.integers(1, 5, n).astype(float)
     first, second = np.triu_indices(n, 1)
     pairs, same = np.column_stack([first, second]), hidden[first] == hidden[second]
-    asked = rng.random(len(pairs)) < rng.choice([0.0, 0.15, 0.3])
-    wrong = rng.random(len(pairs)) < rng.choice([0.0, 0.1])
+    asked = rng.random(len(pairs)) < rng.choice([0.1, 0.4, 0.8])
+    wrong = rng.random(len(pairs)) < rng.choice([0.0, 0.2, 0.4])
     labels = np.where(rng.random(n) < rng.choice([0.0, 0.2]), hidden, -1)
     instance = Instance(
         rng.integers(0, 9, (n, 2)).astype(float), k, weights, pairs[asked & (same ^ wrong)],
@@ -78,4 +107,4 @@ def draw(rng):
     sizes = instance.sizes(hidden)
     lower = np.maximum(sizes - rng.integers(0, 3, k), 0)
     upper = np.maximum(sizes + rng.integers(0, 3, k) - (rng.random(k) < 0.25), lower)
-    return Instance(**{**vars(instance), "lower": lower, "upper": upper})
+    return replace(instance, lower=lower, upper=upper)
