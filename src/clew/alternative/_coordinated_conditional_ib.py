@@ -198,7 +198,7 @@ class CoordinatedConditionalIB(AlternativeClusterer):
         self.n_iter_ = len(found.history)
         return labels
 
-    def _best(self, table: FeatureTable, rng: np.random.Generator) -> tuple[Solution, float]:
+    def _best(self, table: FeatureTable, rng: np.random.Generator) -> tuple[IBSolution, float]:
         """The result at the lowest coordination that keeps enough information, and that coordination."""
         if not self.min_information:
             return self._solved(table, float(self.coordination), rng), float(self.coordination)
@@ -209,7 +209,7 @@ class CoordinatedConditionalIB(AlternativeClusterer):
                 break
         return found, float(level)
 
-    def _solved(self, table: FeatureTable, coordination: float, rng: np.random.Generator) -> Solution:
+    def _solved(self, table: FeatureTable, coordination: float, rng: np.random.Generator) -> IBSolution:
         weights = np.array([1 - coordination, coordination, self.compression], dtype=np.float64)
         starts = [
             coordinated_conditional_ib(table, int(self.n_clusters), weights, self.max_iter, rng)
@@ -238,7 +238,7 @@ class FeatureTable(NamedTuple):
         )
 
 
-class Solution(NamedTuple):
+class IBSolution(NamedTuple):
     """New clusters, I(C; Y), I(C; Y | Z), the objective after each pass, and whether rows still moved in the last."""
 
     labels: IntArray
@@ -279,7 +279,7 @@ def bins(X: FloatArray, n_bins: int) -> Any:
 
 def coordinated_conditional_ib(
     table: FeatureTable, n_clusters: int, weights: FloatArray, max_iter: int, rng: np.random.Generator
-) -> Solution:
+) -> IBSolution:
     """Clusters from one random start; `weights` are those of I(C; Y | Z), I(C; Y) and I(C; X)."""
     n_rows = len(table.side)
     labels = rng.permutation(np.arange(n_rows) % n_clusters)
@@ -296,7 +296,7 @@ def coordinated_conditional_ib(
         masses = Masses.of(table, labels, n_clusters)  # without the rounding errors of the moves
         history.append(masses.objective(table, weights))
     labels[np.diff(table.row_ptr) == 0] = np.bincount(labels, minlength=n_clusters).argmax()
-    return Solution(labels, masses.information(), masses.conditional_information(), np.array(history), bool(moved))
+    return IBSolution(labels, masses.information(), masses.conditional_information(), np.array(history), bool(moved))
 
 
 class Masses(NamedTuple):

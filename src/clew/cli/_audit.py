@@ -29,7 +29,7 @@ from clew.audit._models import fitted_model
 from clew.audit._plots import panels
 from clew.cli import _exits, _render
 from clew.cli._progress import progress
-from clew.cli._reading import FileOfAnswers, Reading, Vectors, check_n_clusters
+from clew.cli._reading import FileOfAnswers, InputRows, Reading, check_n_clusters
 from clew.constraints import Constraints, write_answers
 from clew.datasets import check_writable, write_table
 from clew.exceptions import ConstraintError, ParameterError
@@ -109,7 +109,7 @@ def _pairs_in_order(known: Constraints) -> list[tuple[str, int, int]]:
     return [(answer, *sorted(pair)) for answer, pairs in named for pair in pairs.tolist()]
 
 
-def _read(request: AuditRequest, n_clusters: int | None) -> tuple[Vectors, FileOfAnswers]:
+def _read(request: AuditRequest, n_clusters: int | None) -> tuple[InputRows, FileOfAnswers]:
     if request.plot is not None and request.plot.suffix.lower() not in _PICTURES:
         raise ParameterError(f"--plot {request.plot}: pictures are written as {', '.join(_PICTURES)}.")
     reading = request.reading

@@ -21,7 +21,7 @@ from clew.cli import _exits, _render
 from clew.cli._methods import chosen_method
 from clew.cli._parameters import flag_of, parse_value, signature_of, split_arguments
 from clew.cli._progress import progress
-from clew.cli._reading import STDIN, FileOfAnswers, Reading, Vectors, check_n_clusters
+from clew.cli._reading import STDIN, FileOfAnswers, InputRows, Reading, check_n_clusters
 from clew.datasets import Table, check_writable, golden_records, write_table
 from clew.evaluation import constraint_satisfaction
 from clew.exceptions import DataError, FileError, ParameterError
@@ -156,15 +156,15 @@ def _check_dissimilarity(method: str, kind: Any, parameters: dict[str, Any]) -> 
         raise ParameterError(f"--metric {parameters['metric']} and --dissimilarity: leave out one of them.")
 
 
-def _rows(request: ClusterRequest, reading: Reading, table: Table, estimator: Any) -> Vectors:
+def _rows(request: ClusterRequest, reading: Reading, table: Table, estimator: Any) -> InputRows:
     """Give the columns of the table as vectors, the counts of words, or the matrix of dissimilarities."""
     if estimator.capabilities.counts:
         counts, words = reading.counts(table, request.label_column)
-        return Vectors(counts, None, words)
+        return InputRows(counts, None, words)
     if request.dissimilarity is None and estimator.capabilities.tables:
         records = reading.records(table, request.label_column, request.source)
         if records is not None:
-            return Vectors(records, None)
+            return InputRows(records, None)
     if request.dissimilarity is None:
         return reading.vectors(table, request.label_column, request.source)
     path = request.dissimilarity
@@ -181,7 +181,7 @@ def _rows(request: ClusterRequest, reading: Reading, table: Table, estimator: An
             f"The matrix in {path} has shape {matrix.shape}, but {table.source} has {table.n_rows} rows. Give a row "
             "and a column for each row of the table."
         )
-    return Vectors(matrix, None)
+    return InputRows(matrix, None)
 
 
 def _takes_metric(estimator: Any, metric: str) -> bool:

@@ -19,7 +19,7 @@ from clew._tables import InputFile
 from clew.cli import _exits
 from clew.constraints import AnswerRecord, read_records
 from clew.constraints._answers import answers_of
-from clew.constraints._records import Records, kinds_of
+from clew.constraints._records import AnswerTable, kinds_of
 from clew.datasets import Encoded, Table, as_table, encode, scaled
 from clew.datasets._text import word_counts
 from clew.exceptions import DataError
@@ -64,14 +64,14 @@ class Reading:
             stdin = InputFile.called(self.name, path)
             return as_table(stdin, text=text, sep=self.sep, encoding=self.encoding)
 
-    def vectors(self, table: Table, *left_out: str | None) -> Vectors:
+    def vectors(self, table: Table, *left_out: str | None) -> InputRows:
         """Give the rows as vectors of the chosen columns, by default all except the ids and `left_out`."""
         chosen = None if self.columns is None else column_names(self.columns)
         names = chosen or [name for name in table.features if name not in (self.id_column, *left_out)]
         if names and all(_is_matrix(table.column(name)) for name in names):
             # A matrix is passed on unchanged: some methods can use float32 and sparse rows.
             X = table.matrix(names, self.id_column)
-            return Vectors(scaled(X, "none" if self.scale == "auto" else self.scale), None)
+            return InputRows(scaled(X, "none" if self.scale == "auto" else self.scale), None)
         encoded = encode(
             table if chosen else replace(table, features=tuple(names)),
             id_column=self.id_column,
@@ -80,7 +80,7 @@ class Reading:
             text=self.text,
             random_state=self.random_state,
         )
-        return Vectors(encoded.X, encoded)
+        return InputRows(encoded.X, encoded)
 
     def records(self, table: Table, *left_out: str | None) -> Table | None:
         """Give the columns to compare as records, or None if all of them hold numbers or one holds vectors."""
@@ -111,7 +111,7 @@ class FileOfAnswers:
     """A file of answers, read once: as constraints and as records."""
 
     constraints: Constraints
-    records: Records
+    records: AnswerTable
 
     @classmethod
     def read(cls, path: Path, table: Table, ids: NDArray[Any] | None) -> FileOfAnswers:
@@ -139,7 +139,7 @@ def check_n_clusters(n_clusters: Any, table: Table) -> None:
 
 
 @dataclass(frozen=True)
-class Vectors:
+class InputRows:
     """The rows to cluster, how each column was encoded unless the table was a matrix already, and words if counted."""
 
     X: Any

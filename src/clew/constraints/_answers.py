@@ -12,7 +12,7 @@ import numpy as np
 from clew._tables import write_table
 from clew.constraints._arrays import FloatArray
 from clew.constraints._files import read_records
-from clew.constraints._records import Records, confidences_of, key_of, kinds_of
+from clew.constraints._records import AnswerTable, confidences_of, key_of, kinds_of
 from clew.constraints.formats._document import ANSWER_OF_KIND
 from clew.exceptions import ParameterError
 
@@ -93,7 +93,7 @@ class Answers(Sequence[AnswerRecord]):
         A sentence about pairs of records that match no row, or several rows. Empty if there are none.
     """
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: AnswerTable) -> None:
         self.records = records
         self._answers = answers_of(records)
 
@@ -216,7 +216,7 @@ def write_answers(path: str | os.PathLike[str], answers: Iterable[AnswerRecord])
     write_table(path, {name: [line[name] for line in lines] for name in names})
 
 
-def answers_of(records: Records, *, only_pairs: bool = False) -> list[AnswerRecord]:
+def answers_of(records: AnswerTable, *, only_pairs: bool = False) -> list[AnswerRecord]:
     """The answers in records of a file. Other kinds of constraints raise an error, unless `only_pairs` skips them."""
     kinds = kinds_of(records)
     confidences = confidences_of(records, kinds)
@@ -255,7 +255,7 @@ def _text(value: Any) -> str | None:
     return None if value is None or value == "" or value != value else str(value)
 
 
-def _seconds(records: Records, place: int, value: Any) -> float | None:
+def _seconds(records: AnswerTable, place: int, value: Any) -> float | None:
     if not key_of(value):
         return None
     try:

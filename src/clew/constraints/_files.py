@@ -22,7 +22,7 @@ from clew._tables import (
     require_pyarrow,
     unguarded,
 )
-from clew.constraints._records import Records, key_of
+from clew.constraints._records import AnswerTable, key_of
 from clew.constraints.formats import read_document, recognised
 from clew.constraints.formats._document import Document
 from clew.exceptions import ConstraintError, FileError
@@ -38,7 +38,7 @@ def read_records(
     table: Mapping[Any, Mapping[str, Any]] | None = None,
     id_columns: str | Sequence[str] = (),
     known: Iterable[Any] | None = None,
-) -> Records:
+) -> AnswerTable:
     """Read a file, or a frame, of answers of any known tool. Errors name the file and the line."""
     columns = (id_columns,) if isinstance(id_columns, str) else tuple(id_columns)
     keys = None if known is None else frozenset(map(key_of, known))
@@ -82,7 +82,7 @@ def _cells(column: nw.Series[Any]) -> list[Any]:
     return [None if gone else value for value, gone in zip(column.to_list(), missing, strict=True)]
 
 
-def records_of_document(document: Document, format: str | None = None) -> Records:
+def records_of_document(document: Document, format: str | None = None) -> AnswerTable:
     """Read the answers in a document of another tool, or in clew's own columns."""
     tool = recognised(document, format)
     if tool is not None:
@@ -96,7 +96,7 @@ def records_of_document(document: Document, format: str | None = None) -> Record
             f"{document.name}: cannot tell which tool wrote it; it has {', '.join(list(content)[:5])}, … "
             "Name it: format='...'."
         )
-    return Records(content, document.where, document.error, document.name)
+    return AnswerTable(content, document.where, document.error, document.name)
 
 
 def _first_line_not_utf8(path: InputFile) -> int:

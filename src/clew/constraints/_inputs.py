@@ -14,7 +14,7 @@ from clew._frames import as_frame
 from clew.constraints._answers import Answers
 from clew.constraints._arrays import IntArray, as_rows_together, distinct_pairs, filled
 from clew.constraints._files import constraints_row, read_records, records_of_document
-from clew.constraints._records import Records, arguments_of, key_of, row_lookup
+from clew.constraints._records import AnswerTable, arguments_of, key_of, row_lookup
 from clew.constraints.formats import recognised, records_of_manager
 from clew.constraints.formats._document import Document
 from clew.exceptions import ConstraintError
@@ -47,7 +47,7 @@ _FORMS = (
 
 def arguments_from(given: Any, n_samples: int | None, ids: Any, table: Any = None) -> dict[str, Any]:
     """Return the arguments of `Constraints` for any accepted form except a `Constraints` object."""
-    if isinstance(given, Answers | Records):
+    if isinstance(given, Answers | AnswerTable):
         return arguments_of(given.records if isinstance(given, Answers) else given, ids, n_samples)
     if isinstance(given, str | os.PathLike):
         return arguments_of(read_records(given, table=table, known=ids), ids, n_samples)
@@ -195,7 +195,7 @@ def _from_pairs_and_answers(pairs: Any, answers: Any, n_samples: int | None, ids
     if len(together) != len(signs):
         raise ConstraintError(f"{len(together)} pairs but {len(signs)} answers. Give one answer (1 or -1) per pair.")
     columns = {"id_1": together[:, 0].tolist(), "id_2": together[:, 1].tolist(), "answer": signs.tolist()}
-    records = Records(columns, lambda place: f"pair {place}", ConstraintError, "The pairs")
+    records = AnswerTable(columns, lambda place: f"pair {place}", ConstraintError, "The pairs")
     return arguments_of(records, ids, n_samples)
 
 

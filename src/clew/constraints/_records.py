@@ -64,7 +64,7 @@ _OTHER_KINDS = ("label", "must_group", "cannot_group", "soft_group", "closer", "
 
 
 @dataclass(frozen=True)
-class Records:
+class AnswerTable:
     """A table of answers from a file: columns by name, and a function that names the n-th record in messages.
 
     `format` is the tool that wrote the file. `n_open` is the number of questions without an answer. `unmatched` is a
@@ -133,7 +133,7 @@ def row_of(value: Any, lookup: dict[str, int] | None) -> int | None:
     return int(key) if _is_whole(key) else None
 
 
-def arguments_of(records: Records, ids: Any, n_samples: int | None) -> dict[str, Any]:
+def arguments_of(records: AnswerTable, ids: Any, n_samples: int | None) -> dict[str, Any]:
     """Convert records to the arguments of `Constraints`."""
     if records.unmatched:
         warnings.warn(records.unmatched, stacklevel=4)
@@ -235,7 +235,7 @@ def records_of(constraints: Constraints) -> dict[str, list[Any]]:
     return {key: [line.get(key) for line in lines] for key in ("id_1", "id_2", "answer", *optional)}
 
 
-def kinds_of(records: Records) -> np.ndarray[Any, Any]:
+def kinds_of(records: AnswerTable) -> np.ndarray[Any, Any]:
     """Kind of each record: must, cannot, unsure, or one of the words for other constraints than pairs."""
     kinds = []
     for place, answer in enumerate(records.column("answer")[1]):
@@ -249,7 +249,7 @@ def kinds_of(records: Records) -> np.ndarray[Any, Any]:
     return np.array(kinds, dtype="U12")
 
 
-def confidences_of(records: Records, kinds: np.ndarray[Any, Any]) -> list[float]:
+def confidences_of(records: AnswerTable, kinds: np.ndarray[Any, Any]) -> list[float]:
     """Confidence of each record, 1 if it gives none."""
     values = records.columns.get("confidence")
     if values is None:
@@ -268,7 +268,7 @@ def confidences_of(records: Records, kinds: np.ndarray[Any, Any]) -> list[float]
 
 
 def _rows(
-    records: Records,
+    records: AnswerTable,
     column: str,
     values: Sequence[Any],
     lookup: dict[str, int] | None,
@@ -297,7 +297,7 @@ def _is_whole(text: str) -> bool:
     return text.lstrip("+-").isdecimal() and len(text) < 21 and abs(int(text)) < 2**63
 
 
-def _class_names(records: Records, labels: np.ndarray[Any, Any]) -> list[str]:
+def _class_names(records: AnswerTable, labels: np.ndarray[Any, Any]) -> list[str]:
     """Names of the classes in sorted order. Empty if the classes are numbers."""
     groups = records.columns.get("group", [""] * len(labels))
     keys = {key_of(groups[place]) for place in np.flatnonzero(labels).tolist()}
@@ -305,7 +305,7 @@ def _class_names(records: Records, labels: np.ndarray[Any, Any]) -> list[str]:
     return sorted(keys) if all(keys) and not any(key.lstrip("-").isdecimal() for key in keys) else []
 
 
-def _whole_numbers(records: Records, column: str, needed: np.ndarray[Any, Any]) -> IntArray:
+def _whole_numbers(records: AnswerTable, column: str, needed: np.ndarray[Any, Any]) -> IntArray:
     numbers = np.zeros(len(needed), dtype=np.int64)
     for place, value in enumerate(records.columns.get(column, [""] * len(needed))):
         key = key_of(value)
@@ -319,7 +319,7 @@ def _whole_numbers(records: Records, column: str, needed: np.ndarray[Any, Any]) 
     return numbers
 
 
-def _check_rows(records: Records, rows: IntArray, kinds: np.ndarray[Any, Any], n_samples: int | None) -> None:
+def _check_rows(records: AnswerTable, rows: IntArray, kinds: np.ndarray[Any, Any], n_samples: int | None) -> None:
     """Raise if a record names a row twice or a row out of range. The message names the record."""
     width = np.select([kinds == "closer", np.isin(kinds, ("must", "cannot"))], [3, 2], 1)
     used = np.arange(3) < width[:, None]

@@ -30,7 +30,7 @@ def _renumber(column: Integers) -> Integers:
     return codes
 
 
-class Blocks(NamedTuple):
+class RowSets(NamedTuple):
     """Disjoint sets of at least two rows: the rows, the set of each row, and the number of pairs inside the sets."""
 
     rows: Integers
@@ -38,26 +38,26 @@ class Blocks(NamedTuple):
     n_pairs: int
 
     @classmethod
-    def of(cls, rows: Integers, set_of: Integers) -> Blocks:
+    def of(cls, rows: Integers, set_of: Integers) -> RowSets:
         """Drop sets of a single row, which contain no pair."""
         _, block_of, sizes = distinct(set_of)
         paired = sizes[block_of] > 1
         return cls(rows[paired], block_of[paired], pairs_in(sizes))
 
-    def split_by(self, key: Integers) -> Blocks:
+    def split_by(self, key: Integers) -> RowSets:
         """Split every set by the value of a key. Rows without a value are dropped."""
         values = key[self.rows]
         bound = values >= 0
         n_values = int(values.max(initial=0)) + 1
-        return Blocks.of(self.rows[bound], self.block_of[bound] * n_values + values[bound])
+        return RowSets.of(self.rows[bound], self.block_of[bound] * n_values + values[bound])
 
 
-def clusters(codes: Integers) -> Blocks:
+def clusters(codes: Integers) -> RowSets:
     """Return the clusters of encoded labels as blocks."""
-    return Blocks.of(np.arange(codes.size), codes)
+    return RowSets.of(np.arange(codes.size), codes)
 
 
-def count_sharing(blocks: Blocks, keys: Sequence[Integers]) -> int:
+def count_sharing(blocks: RowSets, keys: Sequence[Integers]) -> int:
     """Count the pairs inside the blocks that share the value of at least one key, each pair once.
 
     The count uses inclusion and exclusion, one key at a time: the pairs of a key minus those that a later key also has.

@@ -238,10 +238,10 @@ class SemiSupervisedKernelKMeans(ConstrainedClusterer):
         self.shift_ = 0.0 if self._is_definite else self._checked_shift(similarity)
         weight = self.penalty_ * n_rows / (2 * self.n_clusters)
         seeds = component_clusters(closed, clusters)[closed.component_of]
-        found = self._best(similarity, trace, Blocks.single(similarity), seeds, rng)
+        found = self._best(similarity, trace, LinkedBlocks.single(similarity), seeds, rng)
         if weight and add_pairs(similarity, constraints, weight):
             self.shift_ = shift_of(similarity)
-            blocks = Blocks.of(similarity, constraints)
+            blocks = LinkedBlocks.of(similarity, constraints)
             found = self._best(similarity, trace, blocks, seeds, rng, before=found.labels)
         if not found.converged:
             warn_caller(
@@ -339,7 +339,7 @@ class SemiSupervisedKernelKMeans(ConstrainedClusterer):
         self,
         similarity: Similarity,
         trace: float,
-        blocks: Blocks,
+        blocks: LinkedBlocks,
         seeds: IntArray,
         rng: np.random.Generator,
         before: IntArray | None = None,
@@ -360,7 +360,7 @@ class SemiSupervisedKernelKMeans(ConstrainedClusterer):
         )  # fmt: skip
 
     def _starts(
-        self, similarity: Similarity, blocks: Blocks, seeds: IntArray, rng: np.random.Generator
+        self, similarity: Similarity, blocks: LinkedBlocks, seeds: IntArray, rng: np.random.Generator
     ) -> Iterator[IntArray]:
         """Yield the initial labels of each start, one after another. `seeds[i]` is the cluster of row i, or -1."""
         n_rows, k = len(similarity), self.n_clusters
@@ -447,7 +447,7 @@ def _single_rows(rows: IntArray, n_rows: int) -> IntArray:
     return seeds
 
 
-class Blocks(NamedTuple):
+class LinkedBlocks(NamedTuple):
     """Blocks of rows that certain must-links join; every other row is a block of its own.
 
     Block b has the rows `members[block_ptr[b]:block_ptr[b + 1]]`, and `own[b]` is the sum of the similarities between
@@ -460,7 +460,7 @@ class Blocks(NamedTuple):
     own: FloatArray
 
     @classmethod
-    def of(cls, similarity: Similarity, constraints: Constraints) -> Blocks:
+    def of(cls, similarity: Similarity, constraints: Constraints) -> LinkedBlocks:
         """The components of certain must-links."""
         closed = constraints.at_least(1.0).closure()
         block_ptr, members = closed.rows
@@ -468,14 +468,14 @@ class Blocks(NamedTuple):
         return cls(closed.component_of.astype(np.int64), block_ptr, members, np.array(own))
 
     @classmethod
-    def single(cls, similarity: Similarity) -> Blocks:
+    def single(cls, similarity: Similarity) -> LinkedBlocks:
         """Every row is a block."""
         rows = np.arange(len(similarity) + 1)
         return cls(rows[:-1], rows, rows[:-1], similarity.diagonal().astype(np.float64))
 
 
 def with_plus_plus(
-    similarity: Similarity, blocks: Blocks, seeds: IntArray, n_clusters: int, rng: np.random.Generator
+    similarity: Similarity, blocks: LinkedBlocks, seeds: IntArray, n_clusters: int, rng: np.random.Generator
 ) -> IntArray:
     """Draw a block by greedy k-means++ for each cluster without seeds. `seeds[i]` is the cluster of row i, or -1."""
     seeds = seeds.copy()
@@ -520,17 +520,19 @@ def _seed_distances(similarity: Similarity, seeds: IntArray, n_clusters: int) ->
     return np.asarray(similarity.diagonal()[:, None] - 2 * sums + norms, dtype=np.float64)
 
 
-def nearest_seeds(similarity: Similarity, blocks: Blocks, seeds: IntArray, n_clusters: int) -> IntArray:
+def nearest_seeds(similarity: Similarity, blocks: LinkedBlocks, seeds: IntArray, n_clusters: int) -> IntArray:
     """The cluster whose seeds are nearest to the rows of each block."""
     return _cheapest(blocks, _seed_distances(similarity, seeds, n_clusters).T)
 
 
-def nearest_means(similarity: Similarity, shift: float, blocks: Blocks, labels: IntArray, n_clusters: int) -> IntArray:
+def nearest_means(
+    similarity: Similarity, shift: float, blocks: LinkedBlocks, labels: IntArray, n_clusters: int
+) -> IntArray:
     """The cluster whose mean is nearest to the rows of each block."""
     return _nearest(blocks, *_sums(similarity, labels, n_clusters), shift, labels)
 
 
-def _cheapest(blocks: Blocks, costs: FloatArray) -> IntArray:
+def _cheapest(blocks: LinkedBlocks, costs: FloatArray) -> IntArray:
     """Cluster of each row, if each block goes as a whole to its cheapest cluster; `costs` is clusters x rows."""
     by_block = np.add.reduceat(costs[:, blocks.members], blocks.block_ptr[:-1], axis=1)
     return by_block.argmin(axis=0)[blocks.block_of].astype(np.int64)
@@ -551,7 +553,7 @@ def kernel_kmeans(
     similarity: Similarity,
     trace: float,
     shift: float,
-    blocks: Blocks,
+    blocks: LinkedBlocks,
     labels: IntArray,
     n_clusters: int,
     max_iter: int,
@@ -566,7 +568,7 @@ def kernel_kmeans(
     n_rows = len(similarity)
     labels = labels.copy()
     history: list[float] = []
-    alone = Blocks.single(similarity)
+    alone = LinkedBlocks.single(similarity)
     tolerance = _LEAST_GAIN * (abs(trace) + shift * n_rows)
     n_iter, converged, is_single = 0, False, False
     while not converged and n_iter < max_iter:
@@ -608,7 +610,7 @@ def _objective(trace: float, shift: float, n_rows: int, sizes: IntArray, within:
 
 
 def _nearest(
-    blocks: Blocks, sums: FloatArray, sizes: IntArray, within: FloatArray, shift: float, labels: IntArray
+    blocks: LinkedBlocks, sums: FloatArray, sizes: IntArray, within: FloatArray, shift: float, labels: IntArray
 ) -> IntArray:
     """The nearest mean of each block, in the space of the shifted similarity."""
     counts = np.maximum(sizes, 1)
@@ -620,7 +622,12 @@ def _nearest(
 
 
 def _fill_empty(
-    blocks: Blocks, similarity: Similarity, sums: FloatArray, sizes: IntArray, within: FloatArray, labels: IntArray
+    blocks: LinkedBlocks,
+    similarity: Similarity,
+    sums: FloatArray,
+    sizes: IntArray,
+    within: FloatArray,
+    labels: IntArray,
 ) -> None:
     """Move to each empty cluster the block farthest from its mean, out of clusters with other rows; in place."""
     counts = np.bincount(labels, minlength=len(sizes))

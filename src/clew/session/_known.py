@@ -16,7 +16,7 @@ from typing import Any
 from clew.active import DIFFERENT, SAME, UNSURE, Answer, Answered, Pair, Questions, Stated, Strategy, Which
 from clew.active._questions import MOST_CHECKS, said_in
 from clew.constraints import Constraints, key_of
-from clew.constraints._records import Records, arguments_of
+from clew.constraints._records import AnswerTable, arguments_of
 from clew.exceptions import ConstraintError
 from clew.session._corrections import Correction, in_force
 from clew.session._events import Event
@@ -69,7 +69,9 @@ class Known:
         columns, rows = self._ledger.events[0].payload["prior"], self._rows
         if columns is None:
             return Constraints(n_samples=len(rows.present))
-        records = Records(columns, lambda place: f"given knowledge, line {place}", ConstraintError, "given knowledge")
+        records = AnswerTable(
+            columns, lambda place: f"given knowledge, line {place}", ConstraintError, "given knowledge"
+        )
         everything = Constraints(**arguments_of(records, rows.ids, len(rows.ids)))
         return everything if len(rows.present) == len(everything) else everything[rows.present]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from clew.constraints._records import Records, answer_kind, key_of
+from clew.constraints._records import AnswerTable, answer_kind, key_of
 from clew.exceptions import ConstraintError, FileError
 
 # Names that tools use for the two ids of a pair.
@@ -136,7 +136,7 @@ class Found:
         self.places.append(place)
         self.lines.append({"id_1": ids[0], "id_2": ids[1], "answer": answer, **more})
 
-    def records(self) -> Records:
+    def records(self) -> AnswerTable:
         """Return the answers as a table with clew's columns."""
         names = ["id_1", "id_2", "answer"]
         names += [name for name in dict.fromkeys(name for line in self.lines for name in line) if name not in names]
@@ -149,7 +149,7 @@ class Found:
             unmatched += example + (f" (and {n_pairs - 1} more)" if n_pairs > 1 else "") + "."
             if not self.lines:
                 raise self.document.error(f"{unmatched} No answer is left. Pass the table the records came from.")
-        return Records(
+        return AnswerTable(
             columns,
             self.places.__getitem__,
             self.document.error,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew.constraints._records import Records
+from clew.constraints._records import AnswerTable
 from clew.constraints.formats import (
     _argilla,
     _cognitivefactory,
@@ -39,7 +39,7 @@ def recognised(document: Document, name: str | None = None) -> str | None:
     return next((tool for tool, reader in _READERS.items() if reader.matches(document)), None)
 
 
-def read_document(document: Document, tool: str) -> Records:
+def read_document(document: Document, tool: str) -> AnswerTable:
     """Read a document of this tool."""
     found = Found(document, tool)
     try:
@@ -52,7 +52,7 @@ def read_document(document: Document, tool: str) -> Records:
     return found.records()
 
 
-def records_of_manager(given: Any) -> Records | None:
+def records_of_manager(given: Any) -> AnswerTable | None:
     """Read the constraints of a cognitivefactory manager object. None for any other object."""
     if not _cognitivefactory.is_manager(given):
         return None
