@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 KERNELS := $(wildcard src/clew/kernels/*.py)
+# Some tests wait for a server or a browser: one process more than there are cores keeps the cores busy.
+PYTEST := $(BIN)/python -m pytest -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Many tests start Python again: it keeps compiled modules, even where the environment says not to.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -24,12 +26,12 @@ demo: $(VENV)/installed  ## cluster a bundled data set without and with knowledg
 	$(BIN)/clew demo
 
 test: $(VENV)/ready  ## every test, with a sample of the cases of the largest grids; minutes
-	$(BIN)/python -m pytest -n auto
+	$(PYTEST)
 
 test-all: test test-rest  ## everything
 
 test-rest: $(VENV)/ready  ## what make test leaves out: every case, the slow tests, and more examples
-	$(BIN)/python -m pytest -n auto --thorough -m "sampled or slow or hypothesis"
+	$(PYTEST) --thorough -m "sampled or slow or hypothesis"
 
 check: $(VENV)/ready  ## format, lint, types, import contract
 	$(BIN)/ruff format --check .

@@ -18,7 +18,11 @@ from urllib.parse import parse_qs, urlsplit
 
 TOKEN = "a-token-for-tests-of-the-server"
 # What the server imports before it accepts connections.
-_PRELOADED = ("clew.cli._app", "clew.cli._serve", "clew.web", "clew.session", "uvicorn.protocols.http.auto")
+_PRELOADED = (
+    "clew.cli._app", "clew.cli._serve", "clew.web._app", "clew.session", "clew.active", "clew.audit",
+    "fastapi.openapi.utils", "uvicorn.protocols.http.auto", "uvicorn.loops.auto", "uvicorn.lifespan.on", "uvloop",
+    "sqlalchemy.dialects.sqlite", "webbrowser", "mimetypes",
+)  # fmt: skip
 
 
 class GoneError(ConnectionError):

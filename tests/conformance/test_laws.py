@@ -444,7 +444,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize(("check", "example", "scenario"), CASES)
 def test_law(check, example, scenario, seed, tmp_path, toys):
     estimator = clone(example)

@@ -9,8 +9,9 @@ import pytest
 # Without the extra app there is nothing to test here.
 collect_ignore_glob = [] if importlib.util.find_spec("sqlalchemy") else ["test_*.py"]
 
-# Names of the databases that the tests run on; each needs a fixture of the name f"{name}_url".
-DATABASES = ["sqlite", "postgresql"]
+# Names of the databases that the tests run on; each needs a fixture of the name f"{name}_url". In `make test`, only the
+# tests of the store and a few others run on PostgreSQL too.
+DATABASES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)]
 
 
 @pytest.fixture

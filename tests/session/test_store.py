@@ -20,6 +20,12 @@ from tests.session.helpers import blobs, everything, told
 X, Y = blobs(n=24)
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request):
+    """Of `make test`, these tests run on both databases."""
+    return request.getfixturevalue(f"{request.param}_url")
+
+
 def engine_of(session):
     return session._project.store._engine
 

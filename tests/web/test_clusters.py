@@ -170,6 +170,7 @@ def test_directions_on_the_map_are_those_of_a_plane():
     assert np.allclose(points - points[0], (X - X[0]) / np.abs(X - X.mean(axis=0)).max(), atol=1e-6)  # float32
 
 
+@pytest.mark.slow
 def test_a_map_of_neighbours_keeps_neighbours_that_principal_components_lose(monkeypatch):
     rng = np.random.default_rng(0)
     group = np.arange(240) % 8

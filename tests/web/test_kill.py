@@ -152,6 +152,7 @@ def test_no_acknowledged_answer_is_lost_or_doubled(place, annotators, seed, n_ki
     assert len(book.told) > 3 * n_kills
 
 
+@pytest.mark.slow
 def test_the_command_itself_is_killed(place, seed):
     assert len(run(Server, place, ["ann", "bob"], [seed, 99], 2).told) > 2
 

@@ -70,7 +70,10 @@ def in_storage(page):
     return page.evaluate("Object.keys(localStorage).filter(key => key.startsWith('clew-outbox:')).length")
 
 
-@pytest.mark.parametrize("way", ["same tab", "another tab", "pasted", "closed"])
+SLOW_WAYS = [pytest.param(way, marks=pytest.mark.slow) for way in ("same tab", "another tab", "pasted")]
+
+
+@pytest.mark.parametrize("way", ["closed", *SLOW_WAYS])
 def test_nine_answers_outlive_a_restart_with_another_token(context, page, server, way):
     before = give(page, 3)
     page.wait_for_function(SAVED)

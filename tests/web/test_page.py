@@ -500,6 +500,7 @@ def test_wrong_answers_are_reviewed_by_keyboard_and_what_is_kept_stays_kept(page
     assert (flipped["answer"], flipped["revised"]) == ("same", True)
 
 
+@pytest.mark.slow
 def test_the_map_of_neighbours_comes_when_it_is_made(page, server):
     settled(server)
     page.goto(f"http://127.0.0.1:{server.port}/#map")
