@@ -62,6 +62,7 @@ BENCHMARKS = {
     "density": density.run,
     "density-questions": density.run_questions,
     "learned-distances": learned_distances.run,
+    "distance-methods": learned_distances.run_comparisons,
     "alternatives": alternatives.run,
     "mixtures": mixtures.run,
     "mixture-rounds": mixtures.run_rounds,

@@ -15,15 +15,18 @@ import numpy as np
 from matplotlib.figure import Figure
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs, make_circles, make_moons
+from sklearn.metrics import euclidean_distances
 
 from clew import (
     BoostCluster,
     CondEns,
     ConstrainedAgglomerative,
     ConstrainedDensity,
+    ConstrainedKMedoids,
     ConstrainedSpectral,
     Constraints,
     CoordinatedConditionalIB,
+    DistBoost,
     GeometryPreservingLearner,
     MahalanobisLearner,
     MatchClustering,
@@ -198,6 +201,25 @@ def draw_boosted(directory: Path) -> None:
     figure.savefig(directory / "boost-cluster.png")
 
 
+def draw_boosted_distance(directory: Path) -> None:
+    """Clusters around medoids by Euclidean distance, and by the distance that DistBoost learns from the answers."""
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1], 80)
+    long, short = rng.normal(scale=2.2, size=160), rng.normal(scale=0.35, size=160)
+    X = np.column_stack([np.where(y, long, short), np.where(y, short, long)])  # two groups that cross each other
+    known = Constraints.sample(y, 30, balance=0.5, random_state=0)
+    distances = {
+        "Euclidean": euclidean_distances(X),
+        "DistBoost": DistBoost(2, random_state=0).fit(X, constraints=known).pairwise(X),
+    }
+    figure = Figure(figsize=(6, 2.6), dpi=80, layout="constrained")
+    for axes, (name, matrix) in zip(figure.subplots(1, 2), distances.items(), strict=True):
+        labels = ConstrainedKMedoids(2, metric="precomputed", random_state=0).fit(matrix).labels_
+        draw(axes, X, labels, known, f"{name}: ARI {adjusted_rand_score(y, labels):.2f}")
+    figure.suptitle("Medoids by plain and by learned distance", fontsize=10)
+    figure.savefig(directory / "dist-boost.png")
+
+
 def draw_alternatives(directory: Path) -> None:
     """Given clusters of one table, and the other clusters that both alternative clusterers find."""
     rng = np.random.default_rng(3)
@@ -241,6 +263,7 @@ def main(directory: Path) -> None:
     draw_learned_distance(directory)
     draw_moved_rows(directory)
     draw_boosted(directory)
+    draw_boosted_distance(directory)
     draw_alternatives(directory)
     draw_methods(directory)
     draw_shapes(directory)

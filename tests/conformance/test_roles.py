@@ -118,7 +118,9 @@ def test_other_roles_check_what_they_are_given(model, options, toys):
         clone(model).fit(SQUARE, Constraints([(0, 1)], n_samples=4), **options)
     with pytest.raises(ParameterError, match="random_state"):
         clone(model).set_params(random_state=-1).fit(SQUARE, **options)
-    with pytest.warns(UnusedKnowledgeWarning, match=r"ignores the triplets in constraints\. (No method|Use Mahal)"):
+    with pytest.warns(
+        UnusedKnowledgeWarning, match=r"ignores the triplets in constraints\. (No method|Use DistBoost or Mahal)"
+    ):
         clone(model).fit(SQUARE, constraints=Constraints(triplets=[(0, 1, 2)], n_samples=4), **options)
 
 
