@@ -34,8 +34,13 @@ def find_method(name: str, role: Role | None = None) -> str:
         raise ParameterError(f'There is no method "{name}".{hint} There are {", ".join(sorted(fitting))}.')
     if found not in fitting:
         has = every[found]._role
-        raise ParameterError(f"{found} is a {has}, and a {role} is needed: one of {', '.join(sorted(fitting))}.")
+        choices = ", ".join(sorted(fitting))
+        raise ParameterError(f"{found} is {_with_article(has)}, and {_with_article(role)} is needed: one of {choices}.")
     return found
+
+
+def _with_article(role: Role | None) -> str:
+    return f"an {role}" if role == "alternative clusterer" else f"a {role}"
 
 
 def _letters(name: str) -> str:

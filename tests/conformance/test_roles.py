@@ -37,12 +37,13 @@ def test_the_registry_finds_estimators_by_role(toys):
 
 @pytest.mark.parametrize("name, role", OTHERS.items())
 def test_only_clusterers_are_offered_where_rows_are_clustered(name, role, toys, tmp_path):
-    refusal = f"{name} is a {role}, and a clusterer is needed: one of .*toy-medoids"
+    article = "an" if role.startswith("a") else "a"
+    refusal = f"{name} is {article} {role}, and a clusterer is needed: one of .*toy-medoids"
     table = tmp_path / "rows.csv"
     table.write_text("x,y\n0,0\n0,1\n9,0\n9,1\n")
     refused = command("cluster", str(table), "-m", name, "-k", "2")
     assert refused.exit_code != 0
-    assert f"{name} is a {role}, and a clusterer is needed" in " ".join(refused.output.split())
+    assert f"{name} is {article} {role}, and a clusterer is needed" in " ".join(refused.output.split())
     with Session.create(tmp_path / "project.clew", SQUARE) as session:
         with pytest.raises(ParameterError, match=refusal):
             session.set(method=name)

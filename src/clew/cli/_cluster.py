@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from clew import Constraints
-from clew._base import own_probability
+from clew._base import Role, own_probability
 from clew._registry import by_method_name
 from clew.cli import _exits, _render
 from clew.cli._methods import chosen_method
 from clew.cli._parameters import flag_of, parse_value, signature_of, split_arguments
 from clew.cli._progress import progress
 from clew.cli._reading import STDIN, FileOfAnswers, InputRows, Reading, check_n_clusters
+from clew.cli._unlike import known_clusters
 from clew.datasets import Table, check_writable, golden_records, write_table
 from clew.evaluation import constraint_satisfaction
 from clew.exceptions import DataError, FileError, ParameterError
@@ -45,6 +46,7 @@ class ClusterRequest:
     constraints: Path | None
     groups: str | None
     method: str
+    unlike: Path | None
     source: str | None
     golden: str | None
     output: str | None
@@ -73,6 +75,9 @@ def run(request: ClusterRequest, own_flags: Iterable[str]) -> None:
         rows_as = _rows(request, reading, table, estimator)
         ids = None if reading.id_column is None else table.ids(reading.id_column)
         knowledge = _knowledge(request, table, ids)
+        given = {}
+        if request.unlike is not None:
+            given["given"] = known_clusters(request.unlike, table, ids, reading.id_column)
     check_n_clusters(getattr(estimator, "n_clusters", None), table)
     if request.dissimilarity is not None:
         estimator.set_params(metric="precomputed")
@@ -81,7 +86,7 @@ def run(request: ClusterRequest, own_flags: Iterable[str]) -> None:
         estimator.set_params(metric="cosine")
     started = time.perf_counter()
     with progress(type(estimator).__name__, quiet=request.quiet):
-        estimator.fit(rows_as.X, constraints=knowledge.constraints)
+        estimator.fit(rows_as.X, constraints=knowledge.constraints, **given)
     elapsed = time.perf_counter() - started
 
     names = cluster_names(estimator, knowledge.class_names)
@@ -99,8 +104,15 @@ def run(request: ClusterRequest, own_flags: Iterable[str]) -> None:
     if golden is not None:
         _write_golden(golden, table, reading.id_column, clusters)
     result = summary(request.method, estimator, knowledge, rows, names, elapsed, output)
-    if rows_as.words is not None:
+    if rows_as.words is not None and hasattr(estimator, "cluster_words"):
         result |= _words(estimator, rows_as.words, names)
+    if request.unlike is not None:
+        result["unlike"] = {
+            "file": str(request.unlike),
+            "clusters": int(estimator.given_.max()) + 1,
+            "normalized_mutual_info": estimator.normalized_mutual_info_,
+            "variation_of_information": estimator.variation_of_information_,
+        }
     if request.json:
         _render.print_json(result | {"columns": rows_as.columns})
     elif not request.quiet:
@@ -111,7 +123,7 @@ def run(request: ClusterRequest, own_flags: Iterable[str]) -> None:
 
 def _estimator(request: ClusterRequest, own_flags: Iterable[str]) -> tuple[Any, Reading, bool]:
     """Give the estimator built from the flags, the data file to read, and whether --metric was given."""
-    kind = by_method_name("clusterer")[chosen_method(request.method, "clusterer")]
+    kind = _kind(request)
     defaults = signature_of(kind)
     words, parameters = split_arguments(request.arguments, request.method, defaults, own_flags)
     if len(words) != 1:
@@ -119,6 +131,8 @@ def _estimator(request: ClusterRequest, own_flags: Iterable[str]) -> tuple[Any, 
         raise ParameterError(f"clew cluster takes one data file ({found} given): clew cluster data.csv -k 3.")
     if "random_state" in defaults:
         parameters["random_state"] = request.reading.random_state
+    if request.groups == "small" and request.unlike is not None:
+        raise ParameterError("--groups small and --unlike: leave out one of them.")
     if request.groups == "small" and not kind._capabilities.tables:
         raise ParameterError(f"--groups small: {request.method} makes large groups. Leave out -m.")
     if request.n_clusters is None and kind().capabilities.needs_n_clusters:
@@ -131,6 +145,17 @@ def _estimator(request: ClusterRequest, own_flags: Iterable[str]) -> tuple[Any, 
     if request.dissimilarity is not None:
         _check_dissimilarity(request.method, kind, parameters)
     return kind(**parameters), replace(request.reading, data=words[0]), "metric" in parameters
+
+
+def _kind(request: ClusterRequest) -> Any:
+    """Give the class of the method; with --unlike it is an alternative clusterer."""
+    role: Role = "clusterer" if request.unlike is None else "alternative clusterer"
+    try:
+        return by_method_name(role)[chosen_method(request.method, role)]
+    except ParameterError as error:
+        if request.unlike is None and "is an alternative clusterer" in str(error):
+            raise ParameterError(f"{error} To find clusters unlike known ones, add --unlike FILE.") from None
+        raise
 
 
 def _check(kind: Any, parameters: dict[str, Any]) -> None:
@@ -195,8 +220,9 @@ def _output(request: ClusterRequest, data: str) -> Path | None:
         if request.json:
             raise ParameterError("The labels and --json cannot both go to stdout. Write the labels to a file with -o.")
         return None
-    output = Path(request.output) if request.output else Path(f"{Path(data).stem}-labels.csv")
-    for given in (Path(data), request.constraints):
+    ending = "labels" if request.unlike is None else "other-labels"
+    output = Path(request.output) if request.output else Path(f"{Path(data).stem}-{ending}.csv")
+    for given in (Path(data), request.constraints, request.unlike):
         if given is not None and output.exists() and given.exists() and output.samefile(given):
             raise ParameterError(f"-o {output} would overwrite an input. Choose another name.")
     check_writable(output)
@@ -206,7 +232,7 @@ def _output(request: ClusterRequest, data: str) -> Path | None:
 def _golden_file(request: ClusterRequest, data: str, output: Path | None) -> Path:
     """Give the file for golden records; refuse one that is an input or the file of labels."""
     path = Path(str(request.golden))
-    for given in (Path(data), request.constraints, output):
+    for given in (Path(data), request.constraints, request.unlike, output):
         if given is not None and path.resolve() == given.resolve():
             raise ParameterError(f"--golden {path} would overwrite another file of this command. Choose another name.")
     check_writable(path)
@@ -386,6 +412,11 @@ def print_summary(result: dict[str, Any], console: Console, *, by_texts: bool) -
         line = f"{pairs['count']:,} of {pairs['of']:,} violated"
         named = result.get(f"violated_{kind}", [])
         lines.append((_KINDS[kind], f"{line}: {_render.pair_names(named)}" if named and pairs["count"] else line))
+    if "unlike" in result:
+        unlike = result["unlike"]
+        lines.append(("unlike", f"{unlike['file']}, {_render.counted(unlike['clusters'], 'cluster')}"))
+        likeness = unlike["normalized_mutual_info"]
+        lines.append(("likeness", f"{likeness:.2f} (0: independent of the known clusters, 1: the same clusters)"))
     medoids = [f"{entry['medoid']} ({entry['cluster']})" for entry in clusters if entry.get("medoid") is not None]
     if medoids:
         more = f" and {len(medoids) - 10} more" if len(medoids) > 10 else ""

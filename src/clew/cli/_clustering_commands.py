@@ -64,7 +64,15 @@ def cluster(
             "-m",
             "--method",
             help="See clew methods.",
-            show_default="pck-means; match-clustering for small groups; constrained-kmedoids with --dissimilarity",
+            show_default="pck-means; match-clustering for small groups; constrained-kmedoids with --dissimilarity; "
+            "cond-ens with --unlike",
+        ),
+    ] = None,
+    unlike: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Known clusters of the rows, as clew cluster writes them: find another good way to group the rows.",
         ),
     ] = None,
     output: Annotated[
@@ -74,7 +82,7 @@ def cluster(
             "--output",
             metavar="FILE",
             help="File to write the labels to: csv, tsv, jsonl or parquet. - writes csv to stdout.",
-            show_default="DATA-labels.csv in this folder",
+            show_default="DATA-labels.csv in this folder; DATA-other-labels.csv with --unlike",
         ),
     ] = None,
     id_column: IdColumn = None,
@@ -132,6 +140,7 @@ def cluster(
       clew cluster data.csv -k 3 -c answers.csv -m cop-kmeans --scale standard
       clew cluster data.csv -k 3 --label-column class --json -o labels.parquet
       clew cluster words.csv -k 3 --id name --dissimilarity matrix.npy
+      clew cluster data.csv -k 3 --unlike data-labels.csv
       clew cluster customers.csv --groups small --id number --golden clean.csv
       clew cluster - -k 3 < data.csv > labels.csv
     """
@@ -141,6 +150,8 @@ def cluster(
     default = "pck-means" if dissimilarity is None else "constrained-kmedoids"
     if groups == Groups.SMALL:
         default = "match-clustering"
+    if unlike is not None:
+        default = "cond-ens"
     request = _cluster.ClusterRequest(
         arguments=arguments,
         reading=_reading.Reading("", id_column, columns, scale, text, sep, encoding, random_state),
@@ -148,6 +159,7 @@ def cluster(
         constraints=constraints,
         groups=groups,
         method=method or default,
+        unlike=unlike,
         source=source,
         golden=golden,
         output=output,

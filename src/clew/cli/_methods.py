@@ -99,15 +99,18 @@ def _list() -> None:
 
 
 def _list_others(console: Console, role: Role) -> None:
-    """Name the methods of a role that `clew cluster` has no place for, if there are any."""
+    """Name the methods of another role, if there are any."""
     methods = sorted(by_method_name(role).items())
     if not methods:
         return
-    table = _table(role, "in Python only", "what it does")
+    in_shell = role == "alternative clusterer"
+    table = _table(role, "in Python" if in_shell else "in Python only", "what it does")
     for name, kind in methods:
         table.add_row(name, kind.__name__, Text(sections(kind)[""].partition("\n")[0]))
     console.print()
     console.print(table)
+    if in_shell:
+        console.print("use it: [cyan]clew cluster --unlike FILE -m NAME[/cyan]")
 
 
 def _explain(name: str, kind: Any) -> None:
