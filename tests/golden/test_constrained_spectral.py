@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import sparse
 
-from clew import ConstrainedSpectral, Constraints
+from clew import ConstrainedSpectral, Constraints, SeededKMeans
+from clew.evaluation import adjusted_rand_score
 from clew.exceptions import DataError
 from clew.graph._affinity import NormalisedGraph, edited
 from clew.graph._constrained_spectral import _RIDGE, affinity_embedding, cut_embedding
 from clew.graph._eigenvectors import leading_eigenvectors
+from clew.graph._neighbours import neighbour_graph
 from tests.helpers import random_knowledge
 from tests.reference import constrained_spectral as reference
 
@@ -110,3 +113,29 @@ def test_a_row_without_affinities_is_still_clustered():
     model = ConstrainedSpectral(2, affinity="precomputed", random_state=0).fit(A)
     assert (model.labels_[:4] == model.labels_[0]).all()
     assert model.labels_[4] != model.labels_[0]
+
+
+def test_the_number_of_eigenvectors_follows_the_pairs(seed):
+    """Few pairs that the plain embedding satisfies change nothing; pairs that contradict it get more eigenvectors."""
+    rng = np.random.default_rng(seed)
+    part = rng.integers(4, size=240)
+    X = np.array([[0, 0], [0, 5], [9, 0], [9, 5.0]])[part] + rng.normal(size=(240, 2))
+    graph = neighbour_graph(X, 10)
+    plain = affinity_embedding(graph, Constraints(n_samples=240), 2)
+    agreeing, opposing = (Constraints.sample(y, n, random_state=seed) for y, n in ((part // 2, 30), (part % 2, 200)))
+    assert_allclose(np.abs(cut_embedding(graph, agreeing, 2, "auto", 0.3)), np.abs(plain), atol=1e-8)
+    labels = SeededKMeans(2, random_state=0).fit(cut_embedding(graph, opposing, 2, "auto", 0.3)).labels_
+    assert adjusted_rand_score(part % 2, labels) > 0.8
+
+
+def test_classes_and_pairs_of_the_same_rows_choose_the_same_embedding(seed):
+    rng = np.random.default_rng(seed)
+    y = np.repeat([0, 1], 30)
+    graph = neighbour_graph(rng.normal(size=(60, 2)) + 4 * y[:, None], 5)
+    known = np.where(rng.random(60) < 0.3, y, -1)
+    rows = np.flatnonzero(known >= 0)
+    pairs = [(i, j) for i in rows for j in rows if i < j]
+    must, cannot = ([(i, j) for i, j in pairs if (y[i] == y[j]) == alike] for alike in (True, False))
+    both = (Constraints(labels=known), Constraints(must, cannot, n_samples=60))
+    first, second = (cut_embedding(graph, one, 2, "auto", 0.3) for one in both)
+    assert_allclose(np.abs(first), np.abs(second), atol=1e-6)

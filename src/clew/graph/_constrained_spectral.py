@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.linalg import eigh
 
-from clew._base import Capabilities, ConstrainedClusterer
+from clew._base import Capabilities, ConstrainedClusterer, quietly
 from clew._persistence import Learned
 from clew._validation import NONE, RANDOM_STATE, Allowed, integer, number, words
 from clew.constraints import Constraints
@@ -23,15 +23,18 @@ from clew.graph._affinity import Affinity, NormalisedGraph, as_affinity, edited
 from clew.graph._eigenvectors import leading_eigenvectors
 from clew.graph._kernels import unit_rows
 from clew.graph._neighbours import neighbour_graph
-from clew.partitional import COPKMeans, PCKMeans
-from clew.partitional._ties import priced_ties
+from clew.partitional import COPKMeans, PCKMeans, SeededKMeans
+from clew.partitional._ties import Ties, priced_ties
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# Number of eigenvectors that the constrained cut combines: this many, or twice the number of clusters if that is more.
-# The paper combines all. With hundreds of rows and few pairs, that finds cuts that isolate just the rows of the pairs.
+# Largest number of eigenvectors that the constrained cut combines: this many, or twice the number of clusters if that
+# is more. The paper combines all. With hundreds of rows and few pairs, that finds cuts that isolate just the rows of
+# the pairs.
 _SMOOTH = 20
+# Number of starts of k-means, and the largest number of rows without pairs, when embeddings are compared.
+_COMPARED_STARTS, _COMPARED_ROWS = 3, 2_000
 # Added to the eigenvalues of the Laplacian. Cuts of much less than this, such as those between connected components,
 # then count as equal, and the satisfaction of the pairs decides between them.
 _RIDGE = 1e-3
@@ -59,8 +62,8 @@ class ConstrainedSpectral(ConstrainedClusterer):
         and cannot-linked rows none. "cut" [2]_ looks for cuts of the unchanged graph that satisfy a share of the pairs.
     n_components : int or "auto", default="auto"
         Number of eigenvectors. For "affinity" they are the embedding, and "auto" is `n_clusters`. For "cut" the
-        embedding is a combination of them, and "auto" is 20, or twice `n_clusters` if that is more. With as many
-        eigenvectors as rows, "cut" solves the same problem as the paper.
+        embedding is a combination of them, and "auto" chooses their number (see Notes). With as many eigenvectors as
+        rows, "cut" solves the same problem as the paper.
     threshold : float, default=0.3
         For "cut": how well a cut must satisfy the pairs, as a share of the largest possible satisfaction.
     penalty : float, "auto" or None, default=None
@@ -99,7 +102,9 @@ class ConstrainedSpectral(ConstrainedClusterer):
       :math:`\bar Q`. The k - 1 solutions with the smallest :math:`\lambda > 0` have the smallest cuts
       :math:`v^T (L + \epsilon I) v` relative to their satisfaction in excess of :math:`\beta`. They are the embedding
       :math:`D^{-1/2} v`, each times one minus its cut. v is a combination of the leading eigenvectors of
-      :math:`\bar A`.
+      :math:`\bar A`. More eigenvectors satisfy more pairs, but with few pairs they fit them by chance. "auto" compares
+      the embedding without pairs, and cuts of k, 2 k, 4 k and at most 20 (or 2 k) eigenvectors. It takes the first one
+      whose k-means clusters violate no more pairs than those of the best one plus one standard error.
 
     Without constraints, both are the spectral clustering of [3]_. Departs from [1]_: the graph is normalised as in
     [3]_, and k-means also uses the constraints. Departs from [2]_, which takes the solutions with the smallest cuts:
@@ -236,16 +241,49 @@ def cut_embedding(
     linked, ties = priced_ties(constraints, 1.0, entailed=True)
     if not len(linked):
         return affinity_embedding(graph, constraints, n_clusters)
-    n_vectors = max(_SMOOTH, 2 * n_clusters) if isinstance(n_components, str) else max(n_components, n_clusters)
+    most = max(_SMOOTH, 2 * n_clusters) if isinstance(n_components, str) else max(n_components, n_clusters)
     normalised = NormalisedGraph.of(graph)
-    values, vectors = leading_eigenvectors(normalised, min(n_vectors, graph.shape[0]), accurate=True)
-    scaled = vectors * normalised.inverse_roots[:, None]
+    values, vectors = leading_eigenvectors(normalised, min(most, graph.shape[0]), accurate=True)
+    scaled, trivial = vectors * normalised.inverse_roots[:, None], vectors.T @ normalised.trivial
     some = scaled[linked]
     satisfaction = -(some.T @ ties.product(some))
-    cuts, mixing = constrained_cuts(
-        1 - values, satisfaction, vectors.T @ normalised.trivial, max(n_clusters - 1, 1), threshold
-    )
-    return np.asarray(scaled @ (mixing * (1 - cuts)) * np.sqrt(normalised.volume))
+
+    def cuts_of(n: int) -> FloatArray:
+        cuts, mixing = constrained_cuts(
+            1 - values[:n], satisfaction[:n, :n], trivial[:n], max(n_clusters - 1, 1), threshold
+        )
+        return np.asarray(scaled[:, :n] @ (mixing * (1 - cuts)) * np.sqrt(normalised.volume))
+
+    if not isinstance(n_components, str):
+        return cuts_of(len(values))
+    numbers = [n for n in (n_clusters, 2 * n_clusters, 4 * n_clusters) if n < len(values)]
+    embeddings = [unit_rows(vectors[:, :n_clusters]), *(cuts_of(n) for n in (*numbers, len(values)))]
+    return embeddings[simplest(embeddings, linked, ties, n_clusters)]
+
+
+def simplest(embeddings: list[FloatArray], linked: IntArray, ties: Ties, n_clusters: int) -> int:
+    """Position of the first embedding whose clusters satisfy the pairs about as well as those of any other.
+
+    The clusters are those of k-means without constraints, and the tolerance is one standard error of the share of
+    violated pairs, with as many independent pairs as `linked` rows can form. A sample represents the other rows.
+    """
+    n_rows = len(embeddings[0])
+    others = np.linspace(0, n_rows - 1, min(n_rows, _COMPARED_ROWS)).astype(np.int64)
+    compared = np.union1d(linked, others)
+    places = np.searchsorted(compared, linked)
+    everyone = np.ones((len(linked), 1))
+    # Together, all rows violate the cannot-links and gain the must-links, whose number is the constant.
+    total = 2 * ties.constant + float((everyone.T @ ties.product(everyone)).item()) / 2
+    violated = []
+    for rows in embeddings:
+        with quietly():
+            model = SeededKMeans(min(n_clusters, len(compared)), n_init=_COMPARED_STARTS, random_state=0)
+            labels = model.fit(rows[compared]).labels_[places]
+        together = (labels[:, None] == np.arange(n_clusters)).astype(np.float64)
+        violated.append(ties.constant + float((together * ties.product(together)).sum()) / 2)
+    shares, n_pairs = np.array(violated) / max(total, 1e-12), len(linked) / 2
+    smoothed = (shares * n_pairs + 1) / (n_pairs + 2)
+    return int(np.argmax(shares - shares.min() <= np.sqrt(smoothed * (1 - smoothed) / n_pairs)))
 
 
 def constrained_cuts(
