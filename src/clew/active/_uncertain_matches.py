@@ -15,6 +15,7 @@ from clew.active._strategy import Strategy
 from clew.active._view import View, distances_to
 from clew.constraints import Constraints
 from clew.matching._match_clustering import Matcher, grouped, row_probabilities
+from clew.matching._noisy_answers import MANY_ERRORS, fit_noisy
 from clew.matching._pair_model import Candidates, PairModel, build_candidates, known_answers
 
 IntArray = npt.NDArray[np.int64]
@@ -26,8 +27,8 @@ _PRIOR_STRENGTH, _MISSING_WEIGHT = 40.0, -1.0
 _MOST_SCORED = 3_000
 # Every fifth question is about features that no answer has tested yet, rather than about even odds.
 _EXPLORE_EVERY = 5
-# An answer that the model contradicts with larger log-odds is left out of the labels, once answers are known to err.
-_SUSPICIOUS = 2.0
+# Below this number of answers, too little is known to doubt any of them.
+_FEW_ANSWERS = 10
 
 
 class UncertainMatches(Strategy):
@@ -68,20 +69,22 @@ class UncertainMatches(Strategy):
             yield question
 
     def labels(self, view: View) -> IntArray:
-        """Labels by `MatchClustering` from all constraints; answers that look wrong are left out once some are."""
-        model, known = self._model(view), view.constraints()
-        log_odds = self._fitted(view).log_odds
-        if error_rate(view):
-            known = _without_suspects(view, known, model.candidates.pairs, log_odds)
+        """Labels by `MatchClustering` from all constraints; answers may be overruled once some look wrong."""
+        fitted, pairs = self._fitted(view), self._model(view).candidates.pairs
         rng = np.random.default_rng(self.random_state)
-        return grouped(model.candidates.pairs, log_odds, known.closure(), _MISSING_WEIGHT, rng)
+        if fitted.doubts is None:
+            return grouped(pairs, fitted.log_odds, view.constraints().closure(), _MISSING_WEIGHT, rng)
+        certain, others, right = fitted.doubts
+        pairs = np.concatenate([pairs, np.sort(others[:, :2], axis=1)])
+        log_odds = np.concatenate([fitted.log_odds, _MISSING_WEIGHT + others[:, 2] * right])
+        return grouped(pairs, log_odds, certain.closure(), _MISSING_WEIGHT, rng)
 
     def probabilities(self, view: View, labels: IntArray) -> FloatArray:
         """Probability of each row to belong to its group, see `MatchClustering.row_probabilities_`."""
         clusters = np.unique(labels, return_inverse=True)[1]
-        pairs = self._model(view).candidates.pairs
-        answers = known_answers(pairs, view.constraints().closure())
-        return row_probabilities(pairs, answers.decide(self._fitted(view).log_odds), clusters)
+        pairs, fitted = self._model(view).candidates.pairs, self._fitted(view)
+        known = view.constraints() if fitted.doubts is None else fitted.doubts.certain
+        return row_probabilities(pairs, known_answers(pairs, known.closure()).decide(fitted.log_odds), clusters)
 
     def _model(self, view: View) -> PairModel:
         return view.once(f"matches {self.n_neighbors}", lambda: PairModel.of(self._candidates(view), _PRIOR_STRENGTH))
@@ -95,12 +98,35 @@ class UncertainMatches(Strategy):
         last: _Fitted | None = view.latest.get("matches")
         if last is not None and last.n_answers == view.n_answers:
             return last
+        view.latest["matches"] = fitted = self._doubting_fit(view) or self._trusting_fit(view)
+        return fitted
+
+    def _trusting_fit(self, view: View) -> _Fitted:
+        """Fit the model to all answers and to what they imply."""
         model = self._model(view)
         answers = known_answers(model.candidates.pairs, view.constraints().closure())
         features = model.candidates.features[answers.places]
         coefficients, covariance = model.posterior(features, answers.same, answers.weights)
-        view.latest["matches"] = fitted = _Fitted(view.n_answers, model.log_odds(coefficients), covariance)
-        return fitted
+        return _Fitted(view.n_answers, model.log_odds(coefficients), covariance)
+
+    def _doubting_fit(self, view: View) -> _Fitted | None:
+        """Fit the model to answers that may be wrong; None while few of them look wrong."""
+        rate = error_rate(view)
+        if view.n_answers < _FEW_ANSWERS and not rate:
+            return None
+        model, certain = self._model(view), certain_constraints(view)
+        said = view.said[view.said[:, 2] != 0]
+        stated = {pair[:2] for pair in view.stated}
+        said = said[[pair not in stated for pair in zip(*np.sort(said[:, :2], axis=1).T.tolist(), strict=True)]]
+        places = model.candidates.places_of(said[:, :2])
+        known = known_answers(model.candidates.pairs, certain.closure())
+        found = fit_noisy(model, places[places >= 0], said[places >= 0, 2], known, rate)
+        if found.n_wrong < MANY_ERRORS and not rate:
+            return None
+        log_odds = model.log_odds(found.coefficients)
+        log_odds[places[places >= 0]] = found.log_odds
+        doubts = _Doubts(certain, said[places < 0, :3], np.log((1 - found.rate) / found.rate))
+        return _Fitted(view.n_answers, log_odds, found.covariance, doubts)
 
     def _next_question(self, view: View) -> Pair | None:
         model, fitted = self._model(view), self._fitted(view)
@@ -125,23 +151,40 @@ class UncertainMatches(Strategy):
         return _any_open_pair(view)
 
 
+class _Doubts(NamedTuple):
+    """What is known where answers may be wrong.
+
+    Attributes
+    ----------
+    certain : Constraints
+        Prior constraints and corrections.
+    others : ndarray of shape (n_others, 3)
+        Answers about pairs that are not candidates: two rows, then 1 for the same or -1 for different.
+    log_odds : float
+        Log-odds that an answer is right.
+    """
+
+    certain: Constraints
+    others: IntArray
+    log_odds: float
+
+
 class _Fitted(NamedTuple):
-    """Log-odds of the candidates after some answers, and the covariance of the coefficients."""
+    """Log-odds of the candidates after some answers, and the covariance of the coefficients.
+
+    `doubts` is None while all answers are trusted.
+    """
 
     n_answers: int
     log_odds: FloatArray
     covariance: FloatArray
+    doubts: _Doubts | None = None
 
 
-def _without_suspects(view: View, known: Constraints, pairs: IntArray, log_odds: FloatArray) -> Constraints:
-    """The constraints without answers that the model contradicts; prior constraints stay."""
-    odds_of = dict(zip(map(tuple, pairs.tolist()), log_odds.tolist(), strict=True))
-    kept: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
-    for first, second, answer, _ in view.said.tolist():
-        key = (min(first, second), max(first, second))
-        if answer and key in view.decided and odds_of.get(key, 0.0) * answer > -_SUSPICIOUS:
-            kept[answer < 0].append(key)
-    return view.prior | Constraints(kept[0], kept[1], n_samples=view.n_rows)
+def certain_constraints(view: View) -> Constraints:
+    """Prior constraints and corrections, which hold even if answers are wrong."""
+    together, apart = ([pair[:2] for pair in sorted(view.stated) if pair[2] == sign] for sign in (1, -1))
+    return view.prior | Constraints(together, apart, n_samples=view.n_rows)
 
 
 def _any_open_pair(view: View) -> Pair | None:

@@ -88,6 +88,8 @@ class View:
         Pairs with the answer "unsure".
     decided : set of pairs of rows
         Pairs that an answer in use declares the same or different.
+    stated : set of (row, row, 1 or -1)
+        Pairs that a volunteered statement in use, such as a correction, declares the same (1) or different (-1).
     waiting : PendingQuestions
         Questions asked and not yet answered.
     deduced : list of pairs of rows
@@ -126,6 +128,7 @@ class View:
         self.asked: set[tuple[int, int]] = set()
         self.unsure: set[tuple[int, int]] = set()
         self.decided: set[tuple[int, int]] = set()
+        self.stated: set[tuple[int, int, int]] = set()
         self.waiting = PendingQuestions()
         self.deduced: list[tuple[int, int]] = []
         self.imputed: dict[tuple[int, int], tuple[Answer, float]] = {}
@@ -193,6 +196,8 @@ class View:
                 self._doubt(pair)
             return False
         self._add(self.decided, [pair.key for pair, _ in decided])
+        if volunteered:
+            self._add(self.stated, [(*pair.key, _NUMBER[answer]) for pair, answer in decided])
         for pair, answer in decided:
             self._learn(pair, answer)
         is_first = not self._members
@@ -222,7 +227,7 @@ class View:
         self._found = {one: found for one, found in self._found.items() if len(found.rows) == self.knowledge.size(one)}
         self.imputed, self.latest = {}, {}
 
-    def _add(self, some: set[tuple[int, int]], keys: list[tuple[int, int]]) -> None:
+    def _add(self, some: set[Any], keys: list[Any]) -> None:
         """Add pairs to a set, so that `rewind` removes those that are new."""
         if new := {key for key in keys if key not in some}:
             some |= new

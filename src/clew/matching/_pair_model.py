@@ -30,7 +30,7 @@ _UNLIKE = 0.5
 # Ridge penalty of each coefficient except the intercept. Features have variance 1.
 _RIDGE = 1.0
 # Weight of one answer, relative to a stand-in of full weight.
-_ANSWER_WEIGHT = 2.0
+ANSWER_WEIGHT = 2.0
 _MAX_ITER, _TOL = 50, 1e-6
 
 
@@ -54,6 +54,15 @@ class Candidates(NamedTuple):
     levels: IntArray
     log_odds: FloatArray
     measures: Measures
+
+    def places_of(self, pairs: IntArray) -> IntArray:
+        """Position of each pair among the candidates, -1 for a pair that is no candidate."""
+        if not len(self.pairs):
+            return np.full(len(pairs), -1, dtype=np.int64)
+        n = int(max(self.pairs.max(), pairs.max(initial=0))) + 1
+        keys, wanted = self.pairs[:, 0] * n + self.pairs[:, 1], pairs.min(axis=1) * n + pairs.max(axis=1)
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[place] == wanted, place, -1)
 
 
 class Measures(NamedTuple):
@@ -155,15 +164,19 @@ class PairModel:
         places = np.concatenate(chosen)
         return cls(candidates, places, np.concatenate(weights) * np.abs(np.tanh(log_odds[places] / 2)))
 
-    def fit(self, features: Matrix, answers: FloatArray, weights: FloatArray) -> FloatArray:
+    def fit(
+        self, features: Matrix, answers: FloatArray, weights: FloatArray, start: FloatArray | None = None
+    ) -> FloatArray:
         """Fit the coefficients to the stand-ins and the answered pairs; an answer is 1 for the same, else 0."""
         rows = np.concatenate([self.candidates.features[self.stand_ins], features]).astype(np.float64)
         same = np.concatenate([self.candidates.log_odds[self.stand_ins] > 0, answers]).astype(np.float64)
-        return logistic(rows, same, np.concatenate([self.weights, weights]))
+        return logistic(rows, same, np.concatenate([self.weights, weights]), start)
 
-    def posterior(self, features: Matrix, answers: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def posterior(
+        self, features: Matrix, answers: FloatArray, weights: FloatArray, start: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         """Fit the coefficients and their covariance, from the curvature of the loss (Laplace approximation)."""
-        found = self.fit(features, answers, weights)
+        found = self.fit(features, answers, weights, start)
         rows = np.concatenate([self.candidates.features[self.stand_ins], features]).astype(np.float64)
         probability = expit(rows @ found)
         spread = np.concatenate([self.weights, weights]) * probability * (1 - probability)
@@ -175,10 +188,10 @@ class PairModel:
         return np.clip(total.astype(np.float64), -MOST_LOG_ODDS, MOST_LOG_ODDS)
 
 
-def logistic(rows: FloatArray, same: FloatArray, weights: FloatArray) -> FloatArray:
+def logistic(rows: FloatArray, same: FloatArray, weights: FloatArray, start: FloatArray | None = None) -> FloatArray:
     """Fit a weighted logistic regression with a ridge penalty, by Newton's method with step halving."""
     ridge = _penalties(rows.shape[1])
-    found = np.zeros(rows.shape[1])
+    found = np.zeros(rows.shape[1]) if start is None else start
 
     def loss(coefficients: FloatArray) -> float:
         total = rows @ coefficients
@@ -236,4 +249,4 @@ def known_answers(pairs: IntArray, closed: Closure) -> Answers:
     _, place, n_between = np.unique((low * n + high)[apart], return_inverse=True, return_counts=True)
     places = np.concatenate([inside, apart])
     same = np.concatenate([np.ones(len(inside)), np.zeros(len(apart))])
-    return Answers(places, same, _ANSWER_WEIGHT * np.concatenate([weights, 1 / n_between[place]]))
+    return Answers(places, same, ANSWER_WEIGHT * np.concatenate([weights, 1 / n_between[place]]))

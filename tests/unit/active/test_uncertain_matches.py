@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.record_tables import record_table
 from clew import Constraints
-from clew.active import Auto, Oracle, Questions, UncertainMatches
+from clew.active import DIFFERENT, SAME, Answered, Auto, Oracle, Pair, Questions, Stated, UncertainMatches
 from clew.datasets import as_table
 from clew.evaluation import pairwise_scores
 from clew.exceptions import DataError, ParameterError
@@ -80,3 +80,49 @@ def test_a_table_is_asked_about_as_it_is(strategy):
     assert questions.labels().tolist() == [0, 0, 1, 1, 2]
     answer(questions, Oracle([0, 0, 1, 1, 2]), 3)
     assert questions.labels().tolist() == [0, 0, 1, 1, 2]
+
+
+def test_wrong_answers_are_overruled_by_the_model(seed):
+    questions, found = asking("products", seed=seed)
+    answer(questions, Oracle(found.entity, noise=0.15, random_state=seed), 60)
+    said = questions.view.said
+    truth = np.where(found.entity[said[:, 0]] == found.entity[said[:, 1]], 1, -1)
+    labels = questions.labels()
+    followed = np.where(labels[said[:, 0]] == labels[said[:, 1]], 1, -1) == said[:, 2]
+    wrong = truth != said[:, 2]
+    assert wrong.sum() >= 3
+    assert followed[~wrong].mean() > 0.9
+    assert followed[wrong].mean() < 0.5
+    assert f(found.entity, labels) > 0.93
+
+
+def test_right_answers_are_facts(seed):
+    questions, found = asking("people", seed=seed)
+    answer(questions, Oracle(found.entity), 40)
+    said, labels = questions.view.said, questions.labels()
+    assert ((labels[said[:, 0]] == labels[said[:, 1]]) == (said[:, 2] == 1)).all()
+
+
+def test_corrections_and_prior_constraints_hold_among_wrong_answers(seed):
+    found = record_table("people", 200, seed)
+    table = as_table(found.columns)
+    far, near = _far_and_near(found.entity)
+    known = Constraints(must_link=[far[0]], cannot_link=[near[0]])
+    questions = Questions(
+        np.zeros((table.n_rows, 1)), UncertainMatches(), constraints=known, random_state=0, records=table
+    )
+    questions.add(Answered(Stated(((Pair(*far[1]), SAME), (Pair(*near[1]), DIFFERENT))), SAME))
+    answer(questions, Oracle(found.entity, noise=0.3, random_state=seed), 40)
+    labels = questions.labels()
+    for one, two in far:
+        assert labels[one] == labels[two]
+    for one, two in near:
+        assert labels[one] != labels[two]
+
+
+def _far_and_near(entity):
+    """Two pairs of different people, and two pairs of records of one person, all without a common row."""
+    groups = [np.flatnonzero(entity == one) for one in range(entity.max() + 1)]
+    large = [tuple(rows[:2].tolist()) for rows in groups if len(rows) == 2][:2]
+    alone = [int(rows[0]) for rows in groups if len(rows) == 1][:4]
+    return [(alone[0], alone[1]), (alone[2], alone[3])], large
