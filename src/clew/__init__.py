@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from clew.matching import *  # noqa: F403
     from clew.medoids import *  # noqa: F403
     from clew.metric import *  # noqa: F403
+    from clew.metric._metric_learn_adapter import MetricLearnAdapter as MetricLearnAdapter
     from clew.mixture import *  # noqa: F403
     from clew.partitional import *  # noqa: F403
     from clew.session import Session as Session
 
 _HOMES = {
     "Constraints": "constraints",
+    "MetricLearnAdapter": "metric._metric_learn_adapter",
     "Session": "session",
     "cluster_edges": "graph._cluster_edges",
     "load": "_registry",
