@@ -1,4 +1,4 @@
-"""Find other clusters than the given ones: cluster within each given cluster, extend to all rows, combine.
+"""Find clusters unlike the given ones: cluster within each given cluster, extend to all rows, combine.
 
 Gondek & Hofmann 2005 (`gondek2005`); Truong & Battiti 2013 (`truong2013`), section 3.2.5, Algorithm 15.
 """
@@ -30,8 +30,8 @@ _ROWS_AT_ONCE = 4096
 class CondEns(AlternativeClusterer):
     r"""Finds clusters unlike the given ones by clustering inside each given cluster and combining the results.
 
-    Inside one given cluster, the given clusters explain nothing, so a local clustering shows what else there is. Use it
-    first: it is fast, and it is at its best if the other grouping is independent of the given one.
+    Inside one given cluster, the given clusters explain nothing, so a local clustering shows what else there is. Try it
+    first: it is fast, and it works best if the other grouping is independent of the given one.
 
     Parameters
     ----------
@@ -65,18 +65,18 @@ class CondEns(AlternativeClusterer):
 
     Notes
     -----
-    Constraints: labels and pairs are soft, as in `PCKMeans`. They say what the new clusters shall keep. Rows of noise
-    in the given clusters (-1) belong to no local clustering, and get a new cluster like all others.
+    Constraints: labels and pairs are soft, as in `PCKMeans`. They apply to the new clusters. Noise rows
+    of the given clusters (-1) belong to no local clustering, and get a new cluster like all other rows.
 
     1. Clustering: each given cluster is split into local clusters. Given clusters without two different rows are left
        out.
     2. Extension: every row of X goes to the nearest mean of the local clusters. This gives one clustering of all rows
        for each given cluster, a *member*.
-    3. Combination: k-means on the indicators of the members' clusters, where a member weighs as much as its given
-       cluster has rows. This is kernel k-means whose kernel is the co-association of two rows, the weighted share of
+    3. Combination: k-means on the indicators of the members' clusters. The weight of a member is the number of rows
+    of its given cluster. This is kernel k-means whose kernel is the co-association of two rows, the weighted share of
        the members that put them together; the matrix of all pairs is never built.
 
-    The survey leaves steps 2 and 3 open; nearest means and co-association are this project's choice. Time
+    The survey does not define steps 2 and 3; nearest means and co-association are this project's choice. Time
     O(n d L k) beyond the local clusterings and memory O(n L k), for L given clusters.
 
     References
@@ -135,7 +135,7 @@ class CondEns(AlternativeClusterer):
                 members[cluster] = nearest(X, centers)
         if not members:
             raise DataError(
-                "Rows are equal within each given cluster, so there is no other grouping inside. Give larger clusters."
+                "All rows of each given cluster are equal, so there is nothing to split. Give larger clusters."
             )
         self.members_ = np.column_stack(list(members.values()))
         self.member_clusters_ = np.array(list(members), dtype=np.int64)
@@ -169,7 +169,7 @@ class CondEns(AlternativeClusterer):
 
 
 def means_of(X: Any, labels: IntArray) -> FloatArray:
-    """The mean of the rows of each cluster, without noise; equal means are given once."""
+    """The mean of the rows of each cluster, without noise; of equal means, only one is returned."""
     kept = np.flatnonzero(labels >= 0)
     codes = np.unique(labels[kept], return_inverse=True)[1]
     picked = sparse.csr_array((np.ones(len(kept)), (codes, kept)), shape=(codes.max(initial=-1) + 1, X.shape[0]))
@@ -190,7 +190,7 @@ def nearest(X: Any, centers: FloatArray) -> IntArray:
 
 
 def indicators(members: IntArray, weights: IntArray) -> Any:
-    """A column per cluster of each member, whose squared entries are the member's share of the weight."""
+    """One column for each cluster of each member. The squared entries are the member's share of the total weight."""
     n_rows, n_members = members.shape
     starts = np.concatenate([[0], np.cumsum(members.max(axis=0) + 1)])
     entries = np.tile(np.sqrt(weights / weights.sum()), n_rows)

@@ -1,4 +1,4 @@
-"""Find other clusters than the given ones by information: what clusters say about the features once those are known.
+"""Find clusters that carry information about the features beyond that of the given clusters.
 
 Gondek, Vaithyanathan & Garg 2005 (`gondek2005b`); Truong & Battiti 2013 (`truong2013`), section 3.2.5, Eq. 47-56.
 """
@@ -25,21 +25,21 @@ from clew.kernels.information_moves import move_rows_by_information
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# Degree of the splines that share a number between neighbouring bins.
+# Degree of the splines that spread a value over neighbouring bins.
 _DEGREE = 3
-# Bins cover the values between these two shares of the rows, so that an outlier does not put all others in one bin.
+# Bins cover the values between these two quantiles, so that an outlier does not push all other values into one bin.
 _COVERED = (0.01, 0.99)
-# A move gains more than this many nats, which is above rounding.
+# A row moves only if that gains more than this many nats, which is above rounding errors.
 _LEAST_GAIN = 1e-12
 # Values of the coordination that are tried for `min_information`.
 _N_LEVELS = 6
 
 
 class CoordinatedConditionalIB(AlternativeClusterer):
-    r"""Finds clusters that say most about the features, given the clusters already known.
+    r"""Finds clusters that carry the most information about the features, given the clusters already known.
 
     Rows move one at a time to the cluster that gains most information. Use it for counts such as words in documents,
-    or to choose the balance between new and good with `coordination`. For vectors, `CondEns` is faster.
+    or to balance novelty against quality with `coordination`. For vectors, `CondEns` is faster.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class CoordinatedConditionalIB(AlternativeClusterer):
     n_init : int, default=10
         Number of random starts, of which the best is kept.
     max_iter : int, default=100
-        Passes over all rows at most, per start.
+        Largest number of passes over all rows, per start.
     random_state : int, Generator or None
 
     Attributes
@@ -69,11 +69,11 @@ class CoordinatedConditionalIB(AlternativeClusterer):
     given_ : ndarray of shape (n_samples,)
         The given clusters, numbered in the order in which they appear; -1 is noise.
     information_ : float
-        I(C; Y), what the new clusters say about the features, in nats.
+        I(C; Y), the information of the new clusters about the features, in nats.
     conditional_information_ : float
-        I(C; Y | Z), what they say if the given clusters are known, in nats.
+        I(C; Y | Z), the same information if the given clusters are known, in nats.
     coordination_ : float
-        The coordination of the result; higher than `coordination` if `min_information` asked for it.
+        The coordination of the result; higher than `coordination` if `min_information` requires it.
     objective_ : float
         J below.
     objective_history_ : ndarray
@@ -102,9 +102,9 @@ class CoordinatedConditionalIB(AlternativeClusterer):
 
     For counts, p(y | x) is the row divided by its sum. Else each column is discretised into overlapping bins of
     equal width between its 1 % and 99 % quantiles: cubic B-splines share a value among four neighbouring bins.
-    Units of columns do not matter. Values near each other stay alike, which separate bins would lose. Columns are
+    Units of columns do not matter. Overlap keeps nearby values similar; separate bins would lose that. Columns are
     compared one by one: a grouping that no single column shows is not found, but `CondEns` finds it. Rows without
-    any count go to the largest cluster. Rows of noise in the given clusters (-1) count as one more given cluster.
+    any count go to the largest cluster. Noise rows of the given clusters (-1) count as one more given cluster.
 
     Time O(t s k) for t passes over s entries of p(y | x), which are 4 n d for vectors; memory O(s + k L f) for f
     features and L given clusters.
@@ -199,7 +199,7 @@ class CoordinatedConditionalIB(AlternativeClusterer):
         return labels
 
     def _best(self, table: FeatureTable, rng: np.random.Generator) -> tuple[IBSolution, float]:
-        """The result at the lowest coordination that keeps enough information, and that coordination."""
+        """The lowest coordination that keeps enough information, and the result at it."""
         if not self.min_information:
             return self._solved(table, float(self.coordination), rng), float(self.coordination)
         bound = self.min_information * self._solved(table, 1.0, rng).information
@@ -239,7 +239,7 @@ class FeatureTable(NamedTuple):
 
 
 class IBSolution(NamedTuple):
-    """New clusters, I(C; Y), I(C; Y | Z), the objective after each pass, and whether rows still moved in the last."""
+    """New clusters, I(C; Y), I(C; Y | Z), the objective after each pass, and whether the last pass still moved rows."""
 
     labels: IntArray
     information: float
@@ -265,7 +265,7 @@ def feature_table(X: Any, given: IntArray, n_bins: int | None) -> FeatureTable:
 
 
 def bins(X: FloatArray, n_bins: int) -> Any:
-    """Overlapping bins of every column that varies: a CSR matrix whose rows sum to the number of such columns."""
+    """Overlapping bins of all columns that vary, as a CSR matrix. Each row sums to the number of these columns."""
     low, high = np.quantile(X, _COVERED, axis=0)
     is_narrow = high <= low  # nearly all values are equal
     low, high = np.where(is_narrow, X.min(axis=0), low), np.where(is_narrow, X.max(axis=0), high)
@@ -280,7 +280,7 @@ def bins(X: FloatArray, n_bins: int) -> Any:
 def coordinated_conditional_ib(
     table: FeatureTable, n_clusters: int, weights: FloatArray, max_iter: int, rng: np.random.Generator
 ) -> IBSolution:
-    """Clusters from one random start; `weights` are those of I(C; Y | Z), I(C; Y) and I(C; X)."""
+    """Find clusters from one random start. `weights` are the weights of I(C; Y | Z), I(C; Y) and I(C; X)."""
     n_rows = len(table.side)
     labels = rng.permutation(np.arange(n_rows) % n_clusters)
     history: list[float] = []
@@ -349,9 +349,9 @@ def x_log_x(masses: Any) -> Any:
 
 
 def swap_names(labels: IntArray, side: IntArray, masses: Masses, weights: FloatArray) -> bool:
-    """Swap the names of two clusters inside a given cluster wherever that lowers the objective; whether one did.
+    """Swap two clusters inside a given cluster wherever that lowers the objective; return whether any swap did.
 
-    I(C; Y | Z) stays. Writes `labels` and `masses`.
+    A swap does not change I(C; Y | Z). Writes `labels` and `masses`.
     """
     joint, marginal = masses
     signs = np.append(np.full(marginal.shape[1] - 1, weights[1]), weights[2] - weights[1])
