@@ -284,7 +284,7 @@ class _Broken(NamedTuple):
 
 
 class _Impact(NamedTuple):
-    """Score of each statement, divided by its confidence, and what all statements charge each row per cluster."""
+    """Score of each statement, divided by its confidence, and the charge of all statements for each row and cluster."""
 
     scores: FloatArray
     charges: FloatArray
@@ -353,7 +353,7 @@ class _Stated(NamedTuple):
 class _JointClusters:
     """The cheapest clusters of the tied rows that satisfy all statements together.
 
-    Must-linked rows go to a cluster together. A set that a must-link contradicts counts without the joined row.
+    Must-linked rows share a cluster. If a must-link joins two rows of a set, only one of them counts in the set.
     """
 
     def __init__(self, statements: Statements, n_clusters: int) -> None:
@@ -368,9 +368,9 @@ class _JointClusters:
         self._packing = Packing(np.ones(self._n_components), 0 * no_limit, no_limit, graph, everywhere)
 
     def cheapest(self, costs: FloatArray) -> npt.NDArray[np.int32] | None:
-        """A cluster for each tied row; infinite costs are avoided where possible. None if there are no such clusters.
+        """A cluster for each tied row; avoids infinite costs where possible. None if the statements cannot all hold.
 
-        A colouring that prefers cheap clusters is the start. Exchanges and a mixed-integer program improve it.
+        The search starts with a greedy colouring. Exchanges and a mixed-integer program improve it.
         """
         finite = np.isfinite(costs)
         costs = np.where(finite, costs, 1.0 + np.abs(costs[finite]).sum())
@@ -419,7 +419,7 @@ def _moves(
 ) -> list[tuple[int, int]]:
     """The moves of Algorithm 8: positions of rows, and the cluster towards which each moves.
 
-    Only moves towards `goals` count if there are goals and these moves are allowed.
+    If there are goals, and moves towards them are allowed, only these moves are considered.
     """
     together, options = bool(where[pair[0]] != where[pair[1]]), costs[pair]
     if not together:

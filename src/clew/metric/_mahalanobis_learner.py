@@ -278,7 +278,7 @@ def _gradient(pairs: FloatArray, weights: FloatArray, squares: FloatArray) -> Fl
 
 
 def _gap(pairs: FloatArray, weights: FloatArray, squares: FloatArray) -> float:
-    """Upper bound on what a matrix of trace 1 can gain: the function is concave, and gradient times matrix is 1/2."""
+    """Upper bound on the gain of any matrix of trace 1: the function is concave, and gradient times matrix is 1/2."""
     return float(np.linalg.eigvalsh(_gradient(pairs, weights, squares))[-1]) - 0.5
 
 

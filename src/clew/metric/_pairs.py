@@ -70,7 +70,7 @@ def learning_pairs(constraints: Constraints, rng: np.random.Generator, *, triple
 
 
 def _weighted(parts: list[IntArray], confidence: FloatArray) -> WeightedPairs:
-    """Distinct pairs, each with its highest confidence. `confidence` is for the first part; the others are certain."""
+    """Distinct pairs, each with its highest confidence. `confidence` is for the first part; other parts are certain."""
     pairs = np.concatenate(parts)
     weights = np.concatenate([confidence, np.ones(len(pairs) - len(confidence))])
     once = distinct_pairs(pairs, weights)
