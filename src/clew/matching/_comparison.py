@@ -211,7 +211,7 @@ def _compare_numbers(numbers: FloatArray, n_fitted: int, pairs: IntArray) -> lis
 
 @dataclass
 class Vectors:
-    """Vectors that can be compared: by distance, and by how this distance compares with those to the neighbours.
+    """Vectors that can be compared, by their distance and by its ratio to the distances of the nearest neighbours.
 
     Attributes
     ----------

@@ -103,7 +103,7 @@ class MatchClustering(ConstrainedClusterer):
 
     Candidates are the nearest rows by TF-IDF of letter n-grams over the whole row, rows that share a rare value, and
     rows that share a key. Two rows that both likely match the same third row also become candidates. Vectors are
-    compared by distance, and by how this distance compares with those to their neighbours. Cells are compared by n-gram
+    compared by distance, and by its ratio to the distances of their neighbours. Cells are compared by n-gram
     cosine, edit distance, Jaro-Winkler similarity, shared words, shared numbers, equality, rarity of the shared value,
     and the difference of numbers and dates. A missing cell is a value of its own.
 
@@ -285,11 +285,11 @@ class MatchClustering(ConstrainedClusterer):
             return model
         kept = {"fitted_cells_", "fitted_rows_"} & state.learned.keys()
         if len(kept) != 1 or len(model.evidence_) != len(model.columns_) + 3:
-            what = "evidence_ does not fit the rest" if len(kept) == 1 else "fitted_rows_ is missing"
+            what = "evidence_ does not fit the columns" if len(kept) == 1 else "fitted_rows_ is missing"
             raise FileError(f"{path} cannot be used: {what}. Save the estimator again.")
         n_features = model._with_new_rows(None).compare(np.empty((0, 2), dtype=np.int64)).features.shape[1]
         if n_features + 1 != len(model.coefficients_):
-            raise FileError(f"{path} cannot be used: coefficients_ does not fit the rest. Save the estimator again.")
+            raise FileError(f"{path} cannot be used: coefficients_ does not fit the columns. Save the estimator again.")
         return model
 
     def _with_new_rows(self, X: Any) -> Records | Vectors:
@@ -351,7 +351,7 @@ class Matcher(NamedTuple):
 class Matches(NamedTuple):
     """Result of `match_clustering`: the cluster of each row, coefficients, and the log-odds of the candidates.
 
-    `decided` are the log-odds with those that constraints decide.
+    `decided` are the log-odds after constraints have set those of the pairs that they decide.
     """
 
     clusters: IntArray

@@ -109,7 +109,7 @@ def build_candidates(rows: Comparer, fields: list[Field], keys: list[Field], rng
 
 
 def _first_guess(rows: Comparer, compared: Compared, rng: np.random.Generator) -> FloatArray:
-    """Probabilities without answers: first from two normal distributions of the similarity, then from the mixture.
+    """Probabilities without answers, by the mixture. It starts from two normal distributions of the similarity.
 
     The mixture of Fellegi and Sunter needs two columns; with one column, it cannot tell its two classes apart.
     """
@@ -151,7 +151,7 @@ class PairModel:
 
     @classmethod
     def of(cls, candidates: Candidates, strength: float) -> PairModel:
-        """The model before the first answer. `strength` is the number of answers that the mixture counts as."""
+        """The model before the first answer. The mixture counts as `strength` answers."""
         log_odds = candidates.log_odds
         chosen, weights = [], []
         n = max(len(log_odds), 1)
@@ -219,21 +219,21 @@ def _penalties(n: int) -> FloatArray:
 
 
 class Answers(NamedTuple):
-    """Positions of the candidates whose answer is known, the answers (1 for the same), and their weights."""
+    """Positions of the candidates whose answer is known, the answers (1 for "same"), and their weights."""
 
     places: IntArray
     same: FloatArray
     weights: FloatArray
 
     def decide(self, log_odds: FloatArray) -> FloatArray:
-        """The log-odds of all candidates, with the largest ones where the answer is known."""
+        """The log-odds of all candidates, replaced by plus or minus the largest value where the answer is known."""
         decided = log_odds.copy()
         decided[self.places] = np.where(self.same > 0, MOST_LOG_ODDS, -MOST_LOG_ODDS)
         return decided
 
 
 def known_answers(pairs: IntArray, closed: Closure) -> Answers:
-    """Candidates that constraints decide. Pairs inside a cannot-group are left out: they are no fair sample of pairs.
+    """Candidates that constraints decide. Pairs inside a cannot-group are left out, as they are not a random sample.
 
     All candidates within a component of n rows together count as at most n - 1 answers. All candidates between two
     components count as one answer.
