@@ -29,9 +29,9 @@ class Expectation(NamedTuple):
     counts : ndarray of shape (n_components,)
         Expected number of independent draws of each component, for the M-step of the weights.
     weighted : ndarray of shape (n_rows, n_components)
-        `shares` times how much each row counts; the same array where all rows count once.
+        `shares` times the weight of each row; the same array if all weights are 1.
     evidence : float
-        The log-likelihood that starts are compared by. It is `log_likelihood` itself unless that counts some rows less.
+        The log-likelihood by which starts are compared, with weight 1 for all rows.
     """
 
     shares: FloatArray
@@ -72,7 +72,7 @@ class Mixture(NamedTuple):
 
     @property
     def evidence(self) -> float:
-        """The log-likelihood that starts are compared by."""
+        """The log-likelihood by which starts are compared."""
         return self.expectation.evidence
 
 

@@ -35,8 +35,8 @@ MIXTURE_PARAMETERS: dict[str, Allowed] = {
 }
 # Largest number of k-means rounds that find the initial shares of the components.
 _START_ROUNDS = 100
-# Gain in the log-likelihood for which doubtful knowledge leaves the clusters that the rows suggest. Spurious maxima
-# gain up to about 8 on tables of some hundred rows.
+# Another start replaces the best mixture without doubtful constraints only if its log-likelihood is higher by this.
+# Spurious maxima gain up to about 8 on tables of a few hundred rows.
 _DECISIVE = 10.0
 # With n_clusters="auto", the search ends after this many numbers without a lower criterion.
 _NUMBERS_WITHOUT_GAIN = 3
@@ -134,9 +134,9 @@ class GaussianMixtureFamily(ConstrainedClusterer):
     ) -> Fitted:
         """The mixture of the best of several starts.
 
-        Without doubtful knowledge that is the most likely one. Doubtful knowledge starts at the best mixture without
-        it, and leaves for another start only if that is clearly more likely: the likelihood has many maxima, and a
-        small gain that a few wrong pairs make is no reason to give up the clusters that the rows suggest.
+        Without doubtful constraints, the most likely start is best. With them, EM starts at the best mixture
+        without doubtful constraints, and another start replaces it only if it is clearly more likely. The likelihood
+        has many maxima, and a few wrong pairs can raise it a little for clusters that the rows do not support.
         """
         certain = self._certain(constraints)
         clusters = cluster_labels(certain.closure(), n_clusters)
@@ -151,7 +151,7 @@ class GaussianMixtureFamily(ConstrainedClusterer):
         best = self._most_likely(rows, knowledge, self._for_start(constraints), clusters, init, rng, doubts=doubts)
         if base is not None and best.evidence < base.evidence + _DECISIVE:
             best = base
-        # The knowledge keeps posteriors of its last E-step, which may be that of another start.
+        # `knowledge` holds the posteriors of its last E-step, which may belong to another start.
         knowledge.expect(best.gaussians.log_densities(rows), best.log_weights)
         return Fitted(best, knowledge, clusters)
 
@@ -166,7 +166,7 @@ class GaussianMixtureFamily(ConstrainedClusterer):
         *,
         doubts: bool,
     ) -> Mixture:
-        """The most likely mixture of several starts, which `guide` leads."""
+        """The most likely mixture of several starts. The constraints `guide` determine the initial clusters."""
         problems, closed = [Problem.prepare(rows, np.empty(0), "euclidean", None)], guide.closure()
         if doubts and isinstance(init, str):
             init = "k-means++"  # rows that are joined by doubtful pairs do not form a neighbourhood
@@ -188,7 +188,7 @@ class GaussianMixtureFamily(ConstrainedClusterer):
         return best
 
     def _climbed(self, rows: FloatArray, knowledge: MixtureKnowledge, shares: FloatArray) -> Mixture:
-        """EM from the shares of the first M-step."""
+        """Run EM; the first M-step uses `shares`."""
         return expectation_maximization(
             rows,
             knowledge,

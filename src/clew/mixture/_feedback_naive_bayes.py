@@ -281,8 +281,8 @@ class FeedbackNaiveBayes(ConstrainedClusterer):
         Returns
         -------
         dict
-            A list of words for each label. Words come first that contribute most to the divergence of the cluster's
-            word distribution from that of all rows.
+            A list of words for each label, sorted by their contribution to the divergence of the cluster's word
+            distribution from the distribution of all rows.
         """
         check_is_fitted(self)
         names = self._words(words)
@@ -452,7 +452,7 @@ class StatedPairs:
         return float(sum(confidence.sum() for _, _, confidence in self.broken(labels)))
 
     def direction(self, counts: sparse.csr_array, labels: IntArray) -> FloatArray:
-        """Sum of the gradients of the broken pairs: up for cannot-links, down for must-links."""
+        """Sum of the gradients of the broken pairs: positive for cannot-links, negative for must-links."""
         total = np.zeros(counts.shape[1])
         for sign, pairs, confidence in self.broken(labels):
             total += sign * (confidence @ pair_gradient(counts, pairs))

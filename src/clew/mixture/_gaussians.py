@@ -115,7 +115,7 @@ def estimate(X: FloatArray, shares: FloatArray, kind: str, reg_covar: float, bef
             covariances[one] = (shares[:, one, None] * rows).T @ rows / counts[one]
             covariances[one].flat[:: X.shape[1] + 1] += reg_covar
     elif kind == "tied":
-        # The means belong to these `shares`, so the scatter within components is the total minus that of the means.
+        # The means were computed from `shares`, so the scatter within components is the total minus that of the means.
         covariances = (shares.sum(axis=1) * X.T) @ X - (counts * means.T) @ means
         covariances /= counts.sum()
         covariances.flat[:: X.shape[1] + 1] += reg_covar

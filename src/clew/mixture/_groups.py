@@ -16,8 +16,8 @@ from clew.mixture._em import Expectation, FloatArray, IntArray, log_sum, normali
 from clew.mixture._pairs import MixtureUnits
 from clew.solvers.inference import Factors, Inference
 
-# A row in groups of strength s counts 1 - 3 s (1 - s) times. Rows in doubtful pairs are no random sample: people ask
-# about rows between clusters, and those would pull the components towards each other (docs/decisions.md).
+# A row in groups of strength s counts 1 - 3 s (1 - s) times. Rows in doubtful pairs are not a random sample: people ask
+# about rows between clusters, which would pull the components towards each other (docs/decisions.md).
 _DOUBT = 3.0
 
 
@@ -27,7 +27,7 @@ class Sources(NamedTuple):
     `odds` is a sparse matrix of shape (units, labels): the odds that a unit copies a label rather than draws its own.
     `own` is the index of the label that a unit draws if it copies none, -1 if no other unit can copy that label.
 
-    Example: unit 0 is an anchor, and a must-link of confidence 0.8 ties unit 1 to it. Label 0 is that of unit 0::
+    Example: unit 0 is an anchor, and a must-link of confidence 0.8 ties unit 1 to it. Label 0 belongs to unit 0::
 
         odds = [[0], [4]]   own = [0, -1]
     """
@@ -42,11 +42,11 @@ class GroupKnowledge:
     Parameters
     ----------
     units : MixtureUnits
-        Components that copy a label, whose label is copied, that have several rows, or that have a known class.
+        Components that copy a label, whose label is copied, which have several rows, or which have a known class.
     sources : Sources
     weight : float or None
-        How often rows in units that copy a label, or whose label is copied, count, compared with other rows. None: the
-        mean of :math:`1 - 3 \gamma (1 - \gamma)`, which is 1 for certain strengths and 1/4 for even ones.
+        Weight of the rows of units that copy a label or whose label is copied; other rows have weight 1. None: the
+        mean of :math:`1 - 3 \gamma (1 - \gamma)`, which is 1 for strengths 0 and 1, and 1/4 for strength 1/2.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class GroupKnowledge:
         odds = sources.odds
         n_sources = np.diff(odds.indptr)
         self._anchors = np.flatnonzero(sources.own >= 0)
-        # A unit that copies nothing and is copied needs no factor: its label is a variable with its own potential.
+        # A unit that is copied but copies nothing needs no factor: its label is a variable with its own potential.
         self._mixed = np.flatnonzero(n_sources > 0)
         # Units without a source are certain and independent of all others.
         self._is_doubtful = (n_sources > 0) | (sources.own >= 0)
@@ -68,7 +68,7 @@ class GroupKnowledge:
         child = own >= 0
         labels = np.insert(odds.indices.astype(np.int64), ends[child], own[child])
         shares = odds.data / np.repeat(total, np.diff(odds.indptr))
-        # Whether statements turn the clusters is decided by all that they say. Their weight then decides how far.
+        # Starts are compared with weight 1 for all rows. `weight` only affects EM within a start.
         self._weight_of_evidence = 1.0 if weight is None else weight
         if weight is None:
             weight = float(np.mean(1 - _DOUBT * shares * (1 - shares))) if len(shares) else 1.0
@@ -137,10 +137,10 @@ def certain(constraints: Constraints) -> Constraints:
 
 
 def read_sources(constraints: Constraints, closed: Closure) -> tuple[IntArray, Sources]:
-    """Find the components that copy labels or are copied, and the sources of all components.
+    """Find the components that copy a label or whose label is copied, and the sources of all components.
 
-    A soft group has its own label, or that of the component whose rows are in it with strength 1. In a pair, the row
-    with more pairs is the anchor, and the other row copies the anchor's label. The odds of several sources add up,
+    A soft group has its own label, or the label of the component whose rows are in it with strength 1. In a pair, the
+    row with more pairs is the anchor, and the other row copies the anchor's label. The odds of several sources add up,
     because at most one of them is right.
     """
     n_components = closed.n_components

@@ -35,17 +35,17 @@ class SoftGroupMixture(GaussianMixtureFamily):
         Number of Gaussians. "auto" tries increasing numbers and keeps the one with the lowest Bayesian information
         criterion.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
-        Each component has its own covariance matrix, all share one, or each has its own variances per column or one
-        variance.
+        "full": each component has its own covariance matrix. "tied": all components share one. "diag": each has its
+        own variance per column. "spherical": each has a single variance.
     knowledge_weight : float or "auto", default="auto"
-        How often a row in a doubtful pair or a group counts, compared with other rows. Raise it if few of many rows are
-        in groups or pairs. 1 counts all rows once, as in [1]_. "auto" counts such rows less, the more doubtful the
-        strengths s are: the mean of 1 - 3 s (1 - s).
+        Weight of a row in a doubtful pair or a group; other rows have weight 1. Raise it if only a small share of the
+        rows is in groups or pairs. 1 counts all rows once, as in [1]_. "auto" is the mean of 1 - 3 s (1 - s) over the
+        strengths s: the more doubtful they are, the lower the weight.
     init : {"neighbourhoods", "k-means++"} or array of shape (n_clusters, n_features), default="neighbourhoods"
         Initial centres, as in `PCKMeans`. K-means with soft constraints turns them into the first clusters.
     n_init : int or "auto", default="auto"
-        Number of starts without and with the doubtful knowledge. "auto" means ten for up to 10,000 rows, fewer for more
-        rows, and one from 100,000 rows on.
+        Number of starts, once without and once with the doubtful constraints. "auto" means ten for up to 10,000 rows,
+        fewer for more rows, and one from 100,000 rows on.
     max_iter : int, default=300
         Largest number of EM rounds per start.
     tol : float, default=1e-3
@@ -71,7 +71,7 @@ class SoftGroupMixture(GaussianMixtureFamily):
         As in scikit-learn: (k, d, d) for "full", (d, d) for "tied", (k, d) for "diag", (k,) for "spherical".
     cluster_sizes_ : ndarray of shape (n_clusters,)
     objective_ : float
-        Minus the log-likelihood, in which rows count as `knowledge_weight` says.
+        Minus the log-likelihood, with rows weighted by `knowledge_weight`.
     objective_history_ : ndarray
         The objective after each E-step; it never rises.
     bic_, aic_ : float
@@ -96,8 +96,8 @@ class SoftGroupMixture(GaussianMixtureFamily):
     and EM follows Eq. 7 to 9 of [1]_. A pair is an anchor, the row with more pairs, and a partner that copies the
     anchor's label with probability c. Where a row has several sources (pairs on two anchors, or a pair and a group), at
     most one of them is right: their odds :math:`c / (1 - c)` add up. Groups of strength 1 are must-groups.
-    EM starts at the most likely mixture without doubtful knowledge. It returns another start only if the log-likelihood
-    there, with all rows counted once, is higher by 10, because small gains are often spurious.
+    EM starts at the most likely mixture without doubtful constraints. It returns another start only if its
+    log-likelihood, with all rows counted once, is higher by 10, because small gains are often spurious.
     Inference is exact where rows and groups form no loop and on small loops (`exact_limit`), where loops are cut by
     clamping labels. Elsewhere it is loopy belief propagation, counted in `n_loopy_parts_`. Time O(t n k d) for t rounds
     (times d for "full" and "tied") and O(k) per message; memory O(n k).
