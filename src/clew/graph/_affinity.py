@@ -1,8 +1,8 @@
 """Affinity graphs: change affinities by constraints, and normalise the graph without expanding cliques.
 
-An example of four rows with affinities 0.5 between 0 and 1, and 0.2 between 2 and 3: with the must-link 0-2 and the
-cannot-link 2-3, `edited` returns the affinities 0.5 between 0 and 1 and nothing between 2 and 3, one clique {0, 2}, and
-the affinity 0.5 of the pairs in cliques, which is the largest of the graph.
+Example: four rows have the affinities 0.5 between 0 and 1, and 0.2 between 2 and 3. With the must-link 0-2 and the
+cannot-link 2-3, `edited` returns the affinity 0.5 between 0 and 1, the clique {0, 2}, and the affinity of pairs in
+cliques, 0.5, which is the largest of the graph. Rows 2 and 3 have no affinity any more.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def edited(graph: Affinity, constraints: Constraints) -> tuple[Affinity, sparse.
 
     The cliques are a sparse matrix of shape (rows, cliques). The affinity of two rows is the sum of both parts: the
     largest affinity of the graph for must-linked rows, and 0 for cannot-linked rows. A pair with confidence c below 1
-    moves the affinity by the share c of that way.
+    moves the affinity towards this value by the share c of the difference.
     """
     certain = constraints.at_least(1.0)
     closed = certain.closure()

@@ -128,7 +128,7 @@ def cluster_edges(
     score : str, optional
         Column of the scores. Scores in ``weight`` and ``match_weight`` are signed weights, all others probabilities.
     threshold : float, optional
-        A score above it is evidence that two ids belong together, a score below it that they do not. Default: 0.5, or 0
+        Scores above it are evidence for a match, and scores below it are evidence against one. Default: 0.5, or 0
         for weights.
     missing : float, optional
         Score of pairs that are not in the table, at most `threshold`. Default: 0.4, or -0.4 for weights. If it equals

@@ -1,4 +1,4 @@
-"""Spectral clustering under constraints: they change the affinities or the normalised cut, and hold in k-means.
+"""Spectral clustering under constraints, which change the affinities or the normalised cut and act in k-means.
 
 Kamvar et al. 2003 (`kamvar2003`) change the affinities. Wang and Davidson 2010 (`wang2010`) constrain the cut. The
 embedded rows are clustered by the solver of `COPKMeans` or of `PCKMeans`.
@@ -94,7 +94,7 @@ class ConstrainedSpectral(ConstrainedClusterer):
     A, their row sums D, and :math:`\bar A = D^{-1/2} A D^{-1/2}`,
 
     - "affinity" sets :math:`A_{ij}` to the largest affinity for must-linked rows and to 0 for cannot-linked rows. A
-      soft pair of confidence c moves it by the share c of that way. The embedding consists of the leading eigenvectors
+      soft pair moves it by its confidence times the difference. The embedding consists of the leading eigenvectors
       of :math:`\bar A`, with rows scaled to length 1.
     - "cut" solves :math:`(L + \epsilon I) v = \lambda (\bar Q - \beta I) v` with :math:`L = I - \bar A` and
       :math:`\epsilon = 0.001`. Q is the confidence of a must-link, minus that of a cannot-link, and 0 elsewhere;

@@ -32,7 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 _KICK = 0.3
 # One in this many further starts begins with single units. The others begin from the best clustering so far.
 _FRESH = 4
-# n_init="auto" makes as many starts as visit this many entries, a few seconds of work, but at least 5 and at most 100.
+# n_init="auto" makes starts until they have visited this many entries (a few seconds), but at least 5 and at most 100.
 _SEARCH_WORK, _FEWEST_STARTS, _MOST_STARTS = 3_000_000, 5, 100
 # HiGHS solves or bounds at most this many parts, in a few seconds. Parts with the largest gap come first.
 _MOST_PROGRAMS = 200
@@ -43,8 +43,8 @@ _LINEAR_SIZE = 30
 class CorrelationClustering(ConstrainedClusterer):
     r"""Finds the clusters that disagree least with signed weights of pairs, under hard constraints.
 
-    A positive weight says that two rows belong together, a negative one that they do not; its size says how sure that
-    is. A clustering pays the weight of each positive pair that it separates and of each negative pair that it keeps
+    A positive weight says that two rows belong together, and a negative one that they do not. Its absolute value says
+    how sure that is. A clustering pays for each positive pair that it separates and each negative pair that it keeps
     together. The number of clusters follows from the weights. Use it for scored pairs, as in entity resolution. If they
     are in a table, use `cluster_edges`.
 
@@ -196,7 +196,7 @@ def correlation_clustering(
         labels[units[changed]] = units[_named_by_first(found)][changed]
         costs[parts[better]] = found_costs[better]
     _prove(graph, exact_size, labels, costs, bounds)
-    costs = np.where(_is_open(graph, costs, bounds), costs, bounds)  # elsewhere they differ only by rounding
+    costs = np.where(_is_open(graph, costs, bounds), costs, bounds)  # costs of proven parts differ only by rounding
     cost = float(costs.sum()) + graph.constant
     return SignedClusters(labels, max(cost, 0.0), max(min(float(bounds.sum()) + graph.constant, cost), 0.0))
 

@@ -22,8 +22,8 @@ FloatArray = npt.NDArray[np.float64]
 NOISE = 0.1
 # Standard deviations of the log-normal priors on the kernel weights and on the noise.
 _WEIGHT_SPREAD, _NOISE_SPREAD = 0.7, 1.0
-# With fewer labelled rows than the first number, the prior weights are kept. The weights are fitted to a sample of at
-# most the second number.
+# With fewer labelled rows than the first number, the prior weights are kept. Otherwise the weights are fitted to at
+# most as many labelled rows as the second number.
 _LEAST_EVIDENCE, MOST_EVIDENCE = 4, 200
 _ITERATIONS = 15
 # At most this many labelled rows enter the regression, whose time is cubic in their number.

@@ -83,13 +83,12 @@ class GraphPropagation(ConstrainedClusterer):
     where :math:`\lambda` and :math:`\sigma^2` maximise the marginal likelihood under a log-normal prior. If the base
     partitions predict labelled rows clearly better than the other labelled rows do, they become the prior mean instead
     of :math:`1/C`: each base cluster is mapped to one class, and labels in it are Dirichlet counts around this class.
-    The diffusion
-    kernel is :math:`(I - 0.99 S)^{-1}` for the normalised graph S, from its 100 leading eigenvectors (50 beyond 5,000
-    rows), with rows scaled to norm 1. The prior weight of a base partition grows with its agreement with the other
-    partitions and with the known pairs. A cluster without labelled rows is represented by the medoid of a base cluster
-    that contains no labelled row. Time O(n m (d + 100)) for m ≤ 600 labelled rows, in addition to the neighbour search,
-    the eigenvectors and the base partitions; memory O(n (d + 100)). Beyond 20,000 rows the neighbour search is
-    approximate. Beyond 2,000 rows base partitions are fitted on a sample.
+    The diffusion kernel is :math:`(I - 0.99 S)^{-1}` for the normalised graph S, from its 100 leading eigenvectors (50
+    beyond 5,000 rows), with rows scaled to norm 1. The prior weight of a base partition grows with its agreement with
+    the other partitions and with the known pairs. A cluster without labelled rows is represented by the medoid of a
+    base cluster that contains no labelled row. Time O(n m (d + 100)) for m ≤ 600 labelled rows, in addition to the
+    neighbour search, the eigenvectors and the base partitions; memory O(n (d + 100)). Beyond 20,000 rows the neighbour
+    search is approximate. Beyond 2,000 rows base partitions are fitted on a sample.
 
     References
     ----------
@@ -267,7 +266,7 @@ def _labelled_rows(closed: Closure, cluster_of: IntArray) -> LabelledRows:
 
 
 def unlabelled_medoids(kernels: KernelSum, given: LabelledRows, partition: int, n_clusters: int) -> LabelledRows:
-    """Use the medoids of base clusters without labelled rows, largest first, as labels of classes that have none."""
+    """Label the medoids of base clusters without labelled rows, largest first, with the classes that have none."""
     labels = kernels.partitions[partition]
     sizes = np.bincount(labels)
     sizes[labels[given.rows]] = 0
@@ -278,7 +277,7 @@ def unlabelled_medoids(kernels: KernelSum, given: LabelledRows, partition: int, 
 
 
 def _doubtful_pairs(constraints: Constraints, closed: Closure) -> tuple[IntArray, npt.NDArray[np.bool_], FloatArray]:
-    """Distinct pairs with a confidence below 1 that certain ones do not decide, whether together, and confidences."""
+    """Distinct doubtful pairs that no certain pair decides, whether each is a must-link, and the confidences."""
     found, sure = [], []
     for pairs, confidence in (
         (constraints.must_link, constraints.must_link_confidence),
@@ -337,7 +336,7 @@ def hard_assignment(
     probabilities: FloatArray,
     work_limit: int,
 ) -> IntArray:
-    """The most probable cluster of each component; if this violates a cannot-link, a labelling that violates none."""
+    """The most probable cluster of each component, or a labelling without violations if that violates a cannot-link."""
     n_clusters = probabilities.shape[1]
     place = np.full(closed.n_components, -1)
     place[blocks] = np.arange(len(blocks))

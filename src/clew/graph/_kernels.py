@@ -137,7 +137,7 @@ class KernelSum:
         A partition predicts "together" or "apart" for each pair. Each kind of prediction is right with an unknown
         frequency, under a beta prior that favours high values. The partition's weight is multiplied by the evidence,
         which is tempered because pairs are not independent. A pair with confidence 1/2 has no effect. Use it for
-        randomly chosen pairs: pairs that a strategy asked about are the hard ones, and say little about the rest.
+        randomly chosen pairs. A strategy asks about the hardest pairs, which say little about all others.
         """
         weight = np.maximum(2 * confidence - 1, 0)
         evidence = np.zeros(len(self.partitions))

@@ -34,7 +34,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # Pseudo-counts of a base cluster's own class, and of all classes together.
 _OWN_CLASS, _ANY_CLASS = 10.0, 1.0
-# Prior probability of the partition that is the result without answers, in addition to its share of the rest.
+# Extra prior probability of the partition that is the result without answers; all partitions share the remainder.
 _RESULT_WITHOUT_ANSWERS = 0.5
 # Weight of labels as evidence about partitions. It is below 1 because labels of neighbours are not independent.
 _LABEL_EVIDENCE = 0.2
@@ -42,7 +42,7 @@ _LABEL_EVIDENCE = 0.2
 _ALIGNMENT = 3.0
 # Number of steps of a lazy random walk that smooths the prior mean along the borders of base clusters.
 _STEPS = 2
-# Factor on the prior weights of the co-membership kernels, which the prior mean replaces, and the prior noise.
+# Factor on the prior weights of the co-membership kernels, whose role the prior mean takes, and the prior noise.
 _CO_MEMBERSHIP, _NOISE = 0.1, 0.5
 # Added to the squared norm in the regression that scales the Gaussian process, so that few labels count little.
 _SHRINKAGE = 2.0
@@ -92,7 +92,7 @@ def _partitions_lead(
 
 
 def _around_mean(kernels: KernelSum, labelled: LabelledRows, mean: PriorMean, n_classes: int) -> FloatArray:
-    """The prior mean plus a Gaussian process on the differences, scaled by how well it predicts left-out ones."""
+    """The prior mean plus a Gaussian process on the differences, scaled by its accuracy on left-out differences."""
     differences = np.eye(n_classes)[labelled.classes] - mean.leave_one_out
     prior = kernels.prior * np.append(np.ones(3), np.full(len(kernels.partitions), _CO_MEMBERSHIP))
     kept, some = labelled.places(MOST_EVIDENCE), labelled.subsample(MOST_EVIDENCE)

@@ -38,7 +38,7 @@ _KERNELS = ("linear", "rbf", "polynomial", "cosine", "laplacian", "sigmoid")
 _BLOCK = 4_000_000
 # Up to this many rows, a dense solver finds the smallest eigenvalue. Beyond it, Lanczos finds it to this tolerance.
 _DENSE_ROWS, _LANCZOS_TOLERANCE, _LANCZOS_ITERATIONS = 1_000, 1e-3, 1_000
-# n_init="auto" makes as many starts as visit this many kernel entries, but at least 3 and at most 10.
+# n_init="auto" makes starts until they have visited this many kernel entries, but at least 3 and at most 10.
 _START_ENTRIES, _FEWEST_STARTS, _MOST_STARTS = 40_000_000, 3, 10
 # A kernel counts as indefinite if an eigenvalue is below minus this share of the largest diagonal entry.
 _SINGLE_PRECISION = 1e-5
@@ -123,7 +123,7 @@ class SemiSupervisedKernelKMeans(ConstrainedClusterer):
 
     Rows that certain must-links join are one block. Rounds of kernel k-means on S move whole blocks to their nearest
     means. With constraints or a shift, first blocks and then single rows move one at a time by their exact gain, until
-    no such move lowers J, because a large shift keeps rows where they are.
+    no such move lowers J. Rounds alone would move too few rows if the shift is large.
     Time O(t n² k) for t rounds; memory O(n²): one matrix in the precision of X, which includes the pairs.
     Departs from [1]_: W has a diagonal, so that a satisfied must-link has no reward. In [1]_ the reward is largest in a
     tiny cluster, so a few must-linked rows can become a cluster. Prices are scaled as in `PCKMeans`, blocks move as a
