@@ -186,7 +186,7 @@ class SizedDescent:
             found = new
 
     def _swaps(self, found: MedoidClusters) -> list[IntArray]:
-        """Medoids after the most promising swaps: those whose lower bound is least, and below the present cost."""
+        """Medoids after swaps whose lower bound is below the present cost, in order of this bound."""
         if self.n_clusters == 1:
             return []
         n_units, k = self.costs.shape[1], self.n_clusters
@@ -276,7 +276,7 @@ def shake_medoids(
 
 
 def draw_medoids(costs: Costs, unit_of: IntArray, n_clusters: int, rng: np.random.Generator) -> IntArray:
-    """Draw different candidates that are far from each other, as k-means++ does: by the cost to the nearest one so far.
+    """Draw different candidates as k-means++ does, in proportion to the cost to the nearest one drawn so far.
 
     `unit_of` is the unit of each candidate.
     """
