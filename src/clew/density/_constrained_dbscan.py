@@ -67,7 +67,7 @@ class ConstrainedDBSCAN(ConstrainedClusterer):
 
     Notes
     -----
-    Constraints: all hard, entailed ones included. Two noise rows do not count as together, so two cannot-linked rows
+    Constraints: all hard, entailed ones included. Two noise rows are not together, so two cannot-linked rows
     may both be noise. Must-linked rows and rows of a known class are never noise: a component that no cluster reaches
     becomes a cluster of its own. Without constraints, the labels are those of scikit-learn's DBSCAN. `predict` returns
     the label of the nearest core row within `eps`. So a core row gets its own label back, and a border row between two
