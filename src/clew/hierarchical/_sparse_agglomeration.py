@@ -14,7 +14,7 @@ from clew.exceptions import DataError
 from clew.hierarchical._agglomeration import LINKAGES, FloatArray, IntArray, Merges
 from clew.kernels import sparse_linkage as kernels
 
-# Number of pivots for the triangle inequality; each is the centre farthest from the earlier ones. More help little.
+# Number of pivots for the triangle inequality. Each is the centre farthest from the earlier ones.
 _PIVOTS = 4
 # Tolerance for rounding errors of distances to pivots, as a share of the largest squared distance.
 _ROUNDING = 1e-12
