@@ -23,9 +23,9 @@ from clew.partitional._sizes import LIMIT, SizedPolicy, SizeLimits, matched_star
 from clew.solvers.coloring import WORK_LIMIT as COLORING_WORK
 from clew.solvers.packing import WORK_LIMIT
 
-# How often rounds go on after the exact search has found a better labelling.
+# Largest number of times that the rounds continue after the exact search has found a better labelling.
 _PROOFS = 2
-# A bound that is as near as this share of the objective proves it: HiGHS works to a tolerance.
+# An objective within this share of the lower bound counts as proven, because HiGHS works to a tolerance.
 _PROVEN = 1e-8
 
 
@@ -33,8 +33,8 @@ class BalancedKMeans(KMeansFamily):
     r"""K-means in which the sizes of clusters have limits.
 
     Each round assigns all rows at the lowest total cost for which every size keeps its limits. Must-linked rows move
-    as one block, and cannot-linked rows differ, always. Limits that cannot hold are refused with the reason. Without
-    any limit the method is `COPKMeans`.
+    as one block, and cannot-linked rows are never together. Limits that cannot hold are refused with the reason.
+    Without any limit the method is `COPKMeans`.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class BalancedKMeans(KMeansFamily):
     min_confidence : float, default=0
         Pairs with a lower confidence are left out. All others are hard.
     work_limit : int
-        Most work of one exact search, in nodes times variables. The search runs where pairs or weights make the
+        Limit on the work of one exact search, in nodes times variables. The search runs if pairs or weights make the
         assignment NP-hard.
     init, leftover, n_init, max_iter, tol, metric, random_state, n_jobs
         As in `KMeansFamily`.
@@ -73,7 +73,7 @@ class BalancedKMeans(KMeansFamily):
 
     Notes
     -----
-    Constraints: all hard, entailed ones included, and so are the limits. Minimises, under these,
+    Constraints: all hard, including entailed ones and the limits. Under these constraints, the method minimises
 
     .. math:: J = \sum_i \lVert x_i - c_{z_i} \rVert^2, \qquad l_h \le \sum_{i: z_i = h} q_i \le u_h
 
@@ -82,12 +82,13 @@ class BalancedKMeans(KMeansFamily):
     between two clusters at a time, and the last one adds an exact search within `work_limit`.
     Sums of weights keep the limits up to a relative rounding of 1e-9.
 
-    `predict` gives the nearest centre of new rows: sizes are not enforced there, and rows of the fit that the limits
-    moved away from their nearest centre are predicted to be there.
+    `predict` returns the label of the nearest centre and does not enforce sizes. A fitted row that the limits moved
+    away from its nearest centre is therefore predicted to be in another cluster than its own.
 
-    Time O(t (n k d + p k (n + k))) for t rounds in which p rows must move, far less where lists of the cheapest rows
+    Time O(t (n k d + p k (n + k))) for t rounds in which p rows must move, far less if lists of the cheapest rows
     are still valid; memory O(n k) beyond a copy of X.
-    Departs from [1]_: upper limits, blocks, cannot-links and weights; a start gives the largest group the widest limit.
+    Departs from [1]_: there are upper limits, blocks, cannot-links and weights. If limits differ, the largest group of
+    a start gets the widest limit.
 
     References
     ----------
@@ -166,7 +167,7 @@ class BalancedKMeans(KMeansFamily):
         ]
 
     def _limits(self, problem: Problem) -> SizeLimits | None:
-        """The limits as given, or as the band around `size`."""
+        """The limits that were given, or the band around `size`."""
         n_clusters, in_weights = int(self.n_clusters), self.size_unit == "weight"
         size_min, size_max = self.size_min, self.size_max
         if self.size is not None or self.tolerance is not None:
@@ -177,14 +178,14 @@ class BalancedKMeans(KMeansFamily):
         name = type(self).__name__
         if self.size_min is not None or self.size_max is not None:
             raise ParameterError(
-                f"{name} has a size with a tolerance, and size_min or size_max as well. Give one or the other."
+                f"{name} has size or tolerance, and also size_min or size_max. Use only one of the two forms."
             )
         if self.tolerance is None:
             raise ParameterError(f"size={self.size!r} in {name} needs a tolerance. Give tolerance=0.1 for 10 %.")
         if self.size is None:
             mean = (float(problem.row_weights.sum()) if in_weights else problem.n_rows) / n_clusters
             low, high = mean * (1 - self.tolerance), mean * (1 + self.tolerance)
-            if not in_weights:  # the mean may be no whole number, and sizes next to it are as equal as can be
+            if not in_weights:  # if the mean is not a whole number, allow both neighbouring numbers
                 low, high = min(low, np.floor(mean)), max(high, np.ceil(mean))
             return low, high
         read = read_limits(self, n_clusters, self.size, None, in_weights=True)
@@ -206,7 +207,7 @@ class BalancedKMeans(KMeansFamily):
         pins: IntArray,
         max_iter: int,
     ) -> Solution:
-        """A solution whose last assignment had the exact search; sets the lower bound for its centres."""
+        """Improve a solution by the exact search, and set the lower bound for its centres."""
         limits = self._limits(problem)
         self.lower_bound_ = found.objective
         if limits is None:
@@ -273,7 +274,7 @@ def balanced_kmeans(
     work_limit: int,
     in_order: bool = False,
 ) -> Solution:
-    """All components of rows are assigned within the limits; `in_order` says that centres stand at their limits."""
+    """Assign all components within the limits. With `in_order`, the centres are already in the order of the limits."""
     if limits is None:
         return cop_kmeans(
             problem, constraints, closed, start, rng, max_iter=max_iter, tol=tol, work_limit=COLORING_WORK
@@ -286,7 +287,7 @@ def balanced_kmeans(
 
 
 def class_pins(closed: Closure, clusters: IntArray) -> IntArray:
-    """The cluster of each component with a known class, -1 for the others."""
+    """The cluster of each component with a known class, -1 for all other components."""
     pins = np.full(closed.n_components, -1, dtype=np.int64)
     known = np.flatnonzero(closed.labels >= 0)
     order = np.argsort(clusters)

@@ -25,8 +25,8 @@ class ConstrainedKMeans(KMeansFamily):
     r"""K-means that keeps labels and must-links.
 
     Labelled rows keep their class in every round. Must-linked rows move as one block, and the blocks that seeded a
-    cluster stay in it. Cannot-links only help to choose the seeds: when they must hold, see `COPKMeans`; when labels
-    may be wrong, see `SeededKMeans`.
+    cluster stay in it. Cannot-links only help to choose the seeds. When cannot-links must hold, see `COPKMeans`. When
+    labels may be wrong, see `SeededKMeans`.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """K-means in which every must-link and every cannot-link holds.
 
-Wagstaff et al. 2001 (`wagstaff2001`); survey section 3.2.1, Algorithm 7. Where no cluster is left for a row, a search
-starts.
+Wagstaff et al. 2001 (`wagstaff2001`); survey section 3.2.1, Algorithm 7. If no cluster is left for a row, an exact
+search starts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from clew.partitional._ties import TiedAssignment, component_units, hard_ties
 from clew.partitional._units import Units
 from clew.solvers.coloring import WORK_LIMIT
 
-# Sweeps after a repair, in which blocks move to better clusters. A few bring most of the gain.
+# Number of sweeps after a repair, in which blocks move to better clusters. A few sweeps bring most of the gain.
 _POLISH_SWEEPS = 5
 
 
@@ -43,7 +43,7 @@ class COPKMeans(KMeansFamily):
     min_confidence : float, default=0
         Pairs with a lower confidence are ignored. All other pairs are hard.
     work_limit : int
-        Largest number of steps of that search. It counts work, not seconds.
+        Largest number of steps of the exact search. It counts work, not seconds.
     epsilon : float or None, default=None
         With a number, every row has a cluster-mate at a Euclidean distance of at most `epsilon` in X
         (`Constraints.near_neighbours`). Rows that k-means leaves without one are must-linked with their nearest
@@ -139,7 +139,7 @@ class COPKMeans(KMeansFamily):
         near = Constraints.near_neighbours(X, self.epsilon, ids=constraints.ids)
         known = constraints
         while True:
-            # Each round starts with the same random numbers, so that only the links of lonely rows make a difference.
+            # Each round starts with the same random numbers, so that rounds differ only by the added must-links.
             labels = super()._fit(X, known, weights, deepcopy(rng))
             clusters = np.unique(labels, return_inverse=True)[1]
             if near.holds(clusters):
@@ -183,7 +183,7 @@ def cop_kmeans(
 
 
 def _pins(closed: Closure, start: Start) -> IntArray:
-    """The cluster of each component with a known class, -1 for the others."""
+    """The cluster of each component with a known class, -1 for all other components."""
     return np.where(closed.labels >= 0, start.seeds, -1)
 
 

@@ -18,9 +18,10 @@ class CVQE(PairedKMeans):
     r"""K-means in which a broken pair costs the distance between two centres.
 
     The two rows of a pair are assigned together, to the cheapest of all pairs of clusters. A broken must-link costs the
-    squared distance of the two centres and pulls them towards each other; a broken cannot-link costs the squared
-    distance from its centre to the nearest other one and pulls the centre there. No price has to be chosen. `LCVQE`
-    prices pairs by their own rows and tries fewer clusters; to choose the price yourself, see `PCKMeans`.
+    squared distance between the two centres and pulls them towards each other. A broken cannot-link costs the squared
+    distance from its centre to the nearest other centre, and pulls its centre towards that one. No price has to be
+    chosen. `LCVQE` prices pairs by their own rows and tries fewer clusters. To choose the price yourself, see
+    `PCKMeans`.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ class PricedByCenters(PairPolicy):
 
 
 def between_centers(centers: FloatArray, metric: str) -> tuple[FloatArray, IntArray]:
-    """Costs between centres, with the cost to the nearest other centre on the diagonal; and that centre of each.
+    """Costs between centres, with the cost to the nearest other centre on the diagonal, and these nearest centres.
 
     For centres of length one, squared distances and cosines have the same order.
     """

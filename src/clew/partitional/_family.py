@@ -53,7 +53,7 @@ def n_starts(n_init: int | str, n_rows: int) -> int:
 
 
 def _identified(found: Solution, classes: IntArray, clusters: IntArray) -> Solution:
-    """Renumber the clusters so that each class gets the cluster with most of its rows, one to one."""
+    """Renumber the clusters by a one-to-one matching with the classes that maximises the number of shared rows."""
     new_place = places_of_classes(found.labels, classes, clusters)
     centers = np.empty_like(found.centers)
     centers[new_place] = found.centers
@@ -62,7 +62,7 @@ def _identified(found: Solution, classes: IntArray, clusters: IntArray) -> Solut
 
 
 def places_of_classes(labels: npt.NDArray[Any], classes: IntArray, clusters: IntArray) -> IntArray:
-    """New place of each cluster, so that each class gets the cluster with most of its rows, one to one."""
+    """New position of each cluster, by a one-to-one matching with the classes that maximises the shared rows."""
     known = np.flatnonzero((classes >= 0) & np.isin(classes, clusters))
     shared = np.zeros((len(clusters), len(clusters)), dtype=np.int64)
     wanted = np.searchsorted(clusters, classes[known], sorter=np.argsort(clusters))
@@ -99,7 +99,7 @@ def _with_shared_entries(docstring: str, shared: str) -> str:
 
 
 class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedClusterer):  # type: ignore[misc]
-    """Base of the k-means relatives; each supplies `_solve`, and its own constructor if it has more parameters.
+    """Base class of the k-means relatives. A subclass supplies `_solve`, and a constructor if it has more parameters.
 
     The parameters and attributes below are described here once. The docstring of a subclass lists their names with
     "As in `KMeansFamily`.", and `__init_subclass__` puts the descriptions in their place, so that `help` shows them.
@@ -134,7 +134,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         Cluster of each row; known classes keep their numbers.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
     cluster_labels_ : ndarray of shape (n_clusters,)
-        The label of the rows that belong to each row of `cluster_centers_`.
+        The label that belongs to each row of `cluster_centers_`.
     cluster_sizes_ : ndarray of shape (n_clusters,)
         Number of rows in each cluster.
     inertia_ : float
@@ -144,7 +144,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
     n_iter_ : int
         Number of rounds of the start that was kept.
     violated_must_link_, violated_cannot_link_ : ndarray of shape (n_violated, 2)
-        Pairs that the labels break: all such given pairs, and for groups and classes one pair for each such row.
+        Pairs that the labels break: all broken given pairs, and one pair for each row that breaks a group or class.
     """
 
     _parameters: ClassVar[dict[str, Allowed]] = COMMON_PARAMETERS
@@ -217,7 +217,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         return True
 
     def _renumbers(self) -> bool:
-        """Whether clusters get the numbers of the classes that most of their rows have, after the fit."""
+        """Whether clusters are renumbered after the fit to match the classes of their rows."""
         return self.capabilities.labels == "soft" and self._restarts_anew()
 
     def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
@@ -238,14 +238,14 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         return self._named(best.labels)
 
     def _set_solution(self, found: Solution, n_rows: int) -> None:
-        """Set the learned attributes that all k-means relatives have; the first `n_rows` rows are those of the user."""
+        """Set the learned attributes that all k-means relatives have. Only the first `n_rows` rows are the user's."""
         if not found.converged:
             warn_caller(
                 f"{type(self).__name__} stopped at max_iter={self.max_iter} with centre shift {found.shift:.1g} > "
                 f"tol={self.tol:g}. Raise max_iter or tol.",
                 ConvergenceWarning,
             )
-        # The rounds add up expanded squares, which lose digits. The final values come from the distances themselves.
+        # The rounds add up expanded squares, which lose digits. The final values are computed from the distances.
         self.inertia_ = float(row_costs(found.problem, found.centers, found.labels) @ found.problem.row_weights)
         self.objective_ = found.unit * (self.inertia_ + found.price + found.problem.surplus(found.labels))
         self.objective_history_ = np.array([*found.history[:-1], self.objective_])
@@ -256,7 +256,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
     def _starts(
         self, problem: Problem, closed: Closure, clusters: IntArray, rng: np.random.Generator
     ) -> Iterator[Start]:
-        """The starts of one fit, each drawn when the one before has been solved."""
+        """Yield the starts of one fit. Each is drawn after the previous one has been solved."""
         anew = self._restarts_anew() and isinstance(self.init, str)
         for attempt in range(n_starts(self.n_init, problem.n_rows)):
             start = initial_centers(
@@ -264,7 +264,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
             )
             yield start
             if not start.drawn and not anew:
-                return  # every further start would be the same
+                return  # all further starts would be equal
 
     def _best_start(
         self, problem: Problem, constraints: Constraints, closed: Closure, clusters: IntArray, rng: np.random.Generator
@@ -276,7 +276,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
     def _best_number(
         self, problem: Problem, constraints: Constraints, closed: Closure, rng: np.random.Generator
     ) -> tuple[Solution, IntArray]:
-        """Try growing numbers of clusters; return the solution with the lowest criterion, and its cluster labels."""
+        """Try increasing numbers of clusters; return the solution with the lowest criterion, and its cluster labels."""
         self._check_auto()
         least = max(1, len(np.unique(closed.labels[closed.labels >= 0])))
         most = max(least, int(np.ceil(np.sqrt(problem.n_rows))))
@@ -316,15 +316,15 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         return float((spread + mixing_cost(found)) * n_seen / total + n_clusters * (n_columns + 1) * np.log(n_seen))
 
     def _prepare(self, X: Any, weights: FloatArray) -> Problem:
-        """Rows in the geometry of the first round."""
+        """Prepare rows in the geometry of the first round."""
         return Problem.prepare(X, weights, self.metric, self.n_jobs)
 
     def _measure(self, X: Any) -> Problem:
-        """New rows in the geometry of the last round."""
+        """Prepare new rows in the geometry of the last round."""
         return self._prepare(X, np.empty(0))
 
     def _keep(self, found: Solution) -> None:
-        """Set the learned attributes of this method alone."""
+        """Set the learned attributes that only this method has."""
 
     def _named(self, labels: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
         clusters = self.cluster_labels_
@@ -332,7 +332,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         return clusters[labels].astype(np.int32) if small else clusters[labels]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The label of the nearest centre of each row; constraints play no part.
+        """Return the label of the nearest centre of each row; constraints are not used.
 
         Parameters
         ----------

@@ -1,11 +1,11 @@
 """Geometries of k-means: the cost of a row at a centre, and the centre of a cluster.
 
-`EuclideanRows` measure squared distances and `CosineRows` one minus the cosine. `MetricProblem` in `_learned_metric.py`
-and `WeightedCosines` in `_hmrf_kmeans.py` learn their geometry during the rounds. The rounds of `_lloyd.py` see all of
-them through the methods of `Problem`.
+`EuclideanRows` uses squared distances and `CosineRows` one minus the cosine. `MetricProblem` in `_learned_metric.py`
+and `WeightedCosines` in `_hmrf_kmeans.py` learn their geometry during the rounds. The loop in `_lloyd.py` uses only
+the methods of their base class, `Problem`.
 
 Costs are computed as *scores*, which leave out the terms that are the same for every centre. For a row x and a centre
-c,
+c:
 
     squared distance  |x - c|² = |x|² + score,    score = -2 x·c + |c|²
     cosine            1 - x·c  =        score,    score =   -x·c + 1
@@ -30,7 +30,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Labels = npt.NDArray[np.int32]
 
-# Scores and rows of a block stay in the second-level cache (measured: 1,000 to 4,000 rows are alike at d=16, k=10).
+# Scores and rows of a block stay in the second-level cache (1,000 to 4,000 rows took equal time at d=16, k=10).
 BLOCK_ENTRIES, _MOST_BLOCK_ROWS, LEAST_BLOCK_ROWS = 65_536, 4096, 64
 # Sums are kept per chunk and added up in order, so that results do not depend on the number of threads.
 _CHUNK_ROWS, _MOST_CHUNKS = 32_768, 16
@@ -69,7 +69,7 @@ class Problem(ABC):
 
     @abstractmethod
     def as_centers(self, points: FloatArray) -> FloatArray:
-        """Points as centres."""
+        """Convert points to centres, which have length one for cosines."""
 
     @abstractmethod
     def gains(self, squares: FloatArray, costs: FloatArray) -> FloatArray:
@@ -97,7 +97,7 @@ class Problem(ABC):
 
     @cached_property
     def row_weights(self) -> FloatArray:
-        """Weights, written out."""
+        """The weight of each row, also if all are 1."""
         return self.weights if len(self.weights) else np.ones(self.n_rows)
 
     @cached_property
@@ -171,7 +171,7 @@ class Problem(ABC):
 
 @dataclass(frozen=True)
 class EuclideanRows(Problem):
-    """Rows whose cost is the squared distance to their centre; dense rows are centred."""
+    """Rows whose cost is the squared distance to their centre. Dense rows are centred at 0."""
 
     metric = "euclidean"
 
@@ -252,12 +252,12 @@ class CosineRows(Problem):
 
     @property
     def constant(self) -> float:
-        """Nothing: scores of cosines are whole costs."""
+        """Always 0, because the scores of cosines are the full costs."""
         return 0.0
 
     @property
     def scale(self) -> float:
-        """The weight of all rows."""
+        """The total weight of all rows."""
         return float(self.row_weights.sum())
 
     @property
@@ -266,7 +266,7 @@ class CosineRows(Problem):
 
 
 class Scoring:
-    """Scores of rows with some centres: ``rows @ directions``, to which `offsets` are to be added."""
+    """Scores of rows with some centres: ``rows @ directions``. The caller adds `offsets`."""
 
     def __init__(self, directions: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> None:
         self.directions, self.offsets = directions, offsets
@@ -277,12 +277,12 @@ class Scoring:
         return cls(np.ascontiguousarray(directions, dtype=dtype), offsets.astype(dtype))
 
     def __call__(self, rows: Any, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
-        """Score a block of rows; dense ones into `out`, if it is given."""
+        """Score a block of rows. Scores of dense rows are written to `out`, if it is given."""
         return rows @ self.directions if sparse.issparse(rows) else np.dot(rows, self.directions, out=out)
 
 
 def own_scores(problem: Problem, rows: Any, centers: FloatArray, labels: Labels) -> FloatArray:
-    """Score of each sparse row with its own centre, from its scores with all centres, which is faster."""
+    """Score of each sparse row with its own centre. Computing the scores with all centres is faster."""
     scoring = problem.scoring(centers)
     scores = np.asarray(scoring(rows), dtype=np.float64) + scoring.offsets
     return np.maximum(scores[np.arange(len(labels)), labels] + problem.left_out(rows), 0)
@@ -306,7 +306,7 @@ def square_norms(X: Any) -> FloatArray:
 
 
 def unit_rows(X: Any) -> Any:
-    """Rows scaled to length one; a row of zeros stays."""
+    """Scale rows to length one; a row of zeros stays zero."""
     if sparse.issparse(X):
         norms = np.sqrt(square_norms(X))
         scale = (1 / np.where(norms > 0, norms, 1)).astype(X.dtype)
@@ -318,7 +318,7 @@ def unit_rows(X: Any) -> Any:
 
 
 def with_data(X: Any, data: npt.NDArray[Any]) -> Any:
-    """CSR rows with other numbers in the same places."""
+    """CSR rows with the same sparsity pattern and other values."""
     return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape, copy=False)
 
 

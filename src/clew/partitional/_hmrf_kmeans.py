@@ -28,7 +28,7 @@ from clew.partitional._pairs import Pairs
 from clew.partitional._seeding import Start
 from clew.partitional._units import Units
 
-# Gradient steps of the column weights per round, and halvings of a step before the weights stay as they are.
+# Largest number of gradient steps of the column weights per round, and of halvings of a step that does not help.
 _MOST_STEPS, _MOST_HALVINGS = 5, 10
 # Relative gain of a step below which no further step is taken in a round.
 _NO_GAIN = 1e-6
@@ -37,7 +37,7 @@ _WIDEST = 30.0
 
 
 class HMRFKMeans(KMeansFamily):
-    r"""K-means with learned column weights, in which a broken pair costs by the distance of its rows.
+    r"""K-means with learned column weights. The price of a broken pair depends on the distance between its rows.
 
     All clusters share one weight per column. A broken must-link costs the distance between its rows. A broken
     cannot-link costs the longest distance minus the distance between its rows. All distances use the weights.
@@ -59,7 +59,7 @@ class HMRFKMeans(KMeansFamily):
     labels_, cluster_labels_, cluster_sizes_, objective_history_, n_iter_, violated_must_link_, violated_cannot_link_
         As in `KMeansFamily`.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        In the columns of X; of length one for cosines.
+        In the units of X; of length one for cosines.
     metrics_ : ndarray of shape (1, n_features)
         The learned column weights a. For cosines their mean is 1, weighted by the mass of each column (see Notes).
     inertia_ : float
@@ -197,7 +197,7 @@ class HMRFKMeans(KMeansFamily):
 
 @dataclass(frozen=True)
 class WeightedCosines(CosineRows):
-    """Rows of length one, their columns multiplied by square roots of weights; `given` are the rows without weights.
+    """Rows of length one whose columns are multiplied by square roots of weights. `given` are the unweighted rows.
 
     The mean of the weights, weighted by `mass`, is 1. So the log-determinant is never above 0.
     """
@@ -209,7 +209,7 @@ class WeightedCosines(CosineRows):
 
     @classmethod
     def weighed(cls, X: Any, weights: FloatArray, n_jobs: int | None, column_weights: FloatArray) -> WeightedCosines:
-        """Weigh the columns, in double precision. Rows are scaled to length one before and after."""
+        """Weight the columns, in double precision. Rows are scaled to length one before and after."""
         given = unit_rows(X.astype(np.float64))
         if sparse.issparse(given):
             given.sum_duplicates()
@@ -337,7 +337,7 @@ class _CosinePolicy(Policy):
         if now is first:
             return problem, centers
         learned = problem.weighed_anew(now.column_weights)
-        kept = learned.placed(problem.restored(centers).astype(np.float64))  # of clusters without rows
+        kept = learned.placed(problem.restored(centers).astype(np.float64))  # centres of clusters without rows
         return learned, np.where(now.lengths[:, None] > 0, now.sums / now.divisors[:, None], kept)
 
     def _weighed(self, problem: WeightedCosines, clusters: _Clusters, column_weights: FloatArray) -> _WeighedColumns:

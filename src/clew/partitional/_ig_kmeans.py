@@ -139,7 +139,7 @@ def ig_kmeans(
 ) -> Solution:
     """Move rows in constraints one at a time, in seeded random order, to their cheapest cluster.
 
-    The rounds minimise Eq. 72 divided by rho. Weights of the rows stay exact in this way.
+    The rounds minimise Eq. 72 divided by rho, so that the weights of rows stay exact.
     """
     rows, ties = similarity_ties(problem, constraints, (1 - rho) / rho)
     units = Units.contract(problem, rows, np.arange(len(rows)), len(rows))

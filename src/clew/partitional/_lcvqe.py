@@ -47,7 +47,7 @@ class LCVQE(PairedKMeans):
               + \sum_{CL} w_{ij} [z_i = z_j] D_{f g(f)}
 
     where D is the squared distance of a row to a centre, f the row of the pair that is farther from their centre, g(f)
-    the centre nearest to f other than theirs, and w the confidence. This is twice the objective of [2]_, so that
+    the nearest other centre of f, and w the confidence. This is twice the objective of [2]_, so that
     `inertia_` has its usual meaning. Only given pairs are priced, each once at its highest confidence; groups and
     classes are expanded to pairs, up to two million. At these prices a pair that shares no row with another pair always
     holds, because breaking it never costs less. With one cluster a broken cannot-link costs nothing.
@@ -92,7 +92,7 @@ class PricedByRows(PairPolicy):
         return self._state.score(labels), price + float(sure[cannot] @ distances[far, towards])
 
     def pull(self, units: Units, centers: FloatArray, labels: Labels, sums: FloatArray, masses: FloatArray) -> None:
-        """Eq. 14: a centre is the mean of its rows, of half the rows that broken must-links name, and of `_farther`."""
+        """Eq. 14: broken must-links add the other row at half weight, and broken cannot-links the `_farther` row."""
         must, _ = self._pairs.broken(labels)
         half = self._pairs.confidence[must] / 2
         first, second = self._pairs.ends[must].T
@@ -102,7 +102,7 @@ class PricedByRows(PairPolicy):
         add_points(units.points[far], self._pairs.confidence[cannot], towards, sums, masses)
 
     def _farther(self, labels: Labels) -> tuple[IntArray, IntArray, Labels]:
-        """Broken cannot-links, the row of each that is farther from their centre, and its nearest other centre."""
+        """Broken cannot-links, the row of each pair that is farther from the centre, and its nearest other centre."""
         distances = self._state.distances
         _, cannot = self._pairs.broken(labels)
         if distances.shape[1] == 1:  # there is no other centre

@@ -1,4 +1,4 @@
-"""K-means under a metric that is learned: one for all clusters or one for each, of column weights or full matrices.
+"""K-means under a learned metric: column weights or a full matrix, shared by all clusters or one for each cluster.
 
 A metric A measures ``(x - c)' A (x - c) - log det A``. The second term makes this the negative log-likelihood of a
 Gaussian; without it A would shrink to 0. A prior of a few *unseen rows*, with the variances of the whole table, keeps A
@@ -23,9 +23,9 @@ from clew.partitional._units import Units
 
 # A column with less than this share of the mean variance counts as constant.
 _NO_VARIANCE = 1e-12
-# Halvings of a step towards a new metric, in case other cannot-links cost something there.
+# Largest number of halvings of a step towards a new metric, where other cannot-links may become priced.
 _MOST_HALVINGS = 20
-# Steps towards a new metric per round, and the relative gain below which they end.
+# Largest number of steps towards a new metric per round, and the relative gain below which they end.
 _MOST_STEPS, _FLAT = 50, 1e-9
 
 
@@ -57,7 +57,7 @@ class MetricProblem(EuclideanRows):
         return (centers + self.shift).astype(self.dtype)
 
     def with_prior(self, unseen: float) -> MetricProblem:
-        """Add that number of unseen rows with the variances of the columns; constant columns get the mean one."""
+        """Add `unseen` unseen rows with the variances of the columns. Constant columns get the mean variance."""
         weights = self.row_weights / self.row_weights.sum()
         mean = np.asarray(self.X.T @ weights).ravel()
         spread = self.moments / self.row_weights.sum() - mean**2
@@ -66,7 +66,7 @@ class MetricProblem(EuclideanRows):
 
     @property
     def n_metrics(self) -> int:
-        """One, or as many as clusters."""
+        """Number of metrics: one, or the number of clusters."""
         return len(self.form)
 
     @property
@@ -144,7 +144,7 @@ class MetricProblem(EuclideanRows):
 
 
 class _MetricScoring(Scoring):
-    """Squared distances in the metric of each centre, expanded so that they go through BLAS."""
+    """Squared distances in the metric of each centre, expanded into matrix products for BLAS."""
 
     def __init__(self, form: FloatArray, centers: FloatArray, offsets: FloatArray) -> None:
         self._form = form
@@ -175,7 +175,7 @@ def _squares(X: Any) -> Any:
 
 
 def box_of(problem: Problem) -> FloatArray:
-    """Squared sides of the box around all rows that weigh something."""
+    """Squared sides of the bounding box of all rows with a weight above 0."""
     rows = problem.X if not len(problem.weights) else problem.X[problem.weights > 0]
     low, high = rows.min(axis=0), rows.max(axis=0)
     if sparse.issparse(rows):
@@ -247,7 +247,7 @@ class MetricPolicy(Policy):
         return problem
 
     def _asked_for(self, problem: MetricProblem, masses: FloatArray, scatter: FloatArray, ends: Labels) -> FloatArray:
-        """The metric with the lowest objective if the set of cannot-links that cost something does not change."""
+        """The metric with the lowest objective if the set of priced cannot-links does not change."""
         n_clusters = len(scatter)
         lengths, longest = problem.lengths(self._differences, n_clusters), problem.longest(self._box, n_clusters)
         must = np.flatnonzero((self._pairs.must == 1) & (ends[:, 0] != ends[:, 1]))
@@ -265,9 +265,9 @@ class MetricPolicy(Policy):
         scatter: FloatArray,
         ends: Labels,
     ) -> tuple[MetricProblem, float]:
-        """Step to the new metric, or part of the way, because other cannot-links may cost something there.
+        """Step to the new metric, or part of the way, because other cannot-links may become priced there.
 
-        The objective is convex in the metric and the new one lies downhill, so some part of the way lowers it.
+        The objective is convex in the metric, and the step is a descent direction, so a short enough step lowers it.
         """
         share = 1.0
         for _ in range(_MOST_HALVINGS):
@@ -305,7 +305,7 @@ class MetricPolicy(Policy):
         return masses, scatter
 
     def _of_pairs(self, ends: Labels, must: IntArray, cannot: IntArray, n_clusters: int) -> FloatArray:
-        """Scatter that broken pairs add to their clusters; a must-link adds half of its difference to both."""
+        """Scatter that broken pairs add to their clusters. A must-link adds half of its scatter to each cluster."""
         n_columns = self._differences.shape[1]
         clusters = np.concatenate([ends[must, 0], ends[must, 1], ends[cannot, 0]])
         shares = np.concatenate([self._prices[must] / 2, self._prices[must] / 2, -self._prices[cannot]])
@@ -331,7 +331,7 @@ def _column_scatter(problem: MetricProblem, centers: FloatArray, labels: Labels)
         if sparse.issparse(rows):
             mixing = sparse.csr_matrix((weights[start:stop], (here, np.arange(stop - start))),
                                        shape=(len(centers), stop - start))  # fmt: skip
-            # For rows with mean c, the sum of squares about c is their sum of squares minus that of c.
+            # For n rows with mean c, the sum of squares about c is their sum of squares minus n c².
             found += (mixing @ _squares(rows)).toarray()
             masses += np.bincount(here, weights=weights[start:stop], minlength=len(centers))
         else:
@@ -342,7 +342,7 @@ def _column_scatter(problem: MetricProblem, centers: FloatArray, labels: Labels)
 
 
 def _lowest_form(masses: FloatArray, asked: FloatArray, problem: MetricProblem) -> FloatArray:
-    """Where ``tr(A S) - n log det A`` is lowest, unseen rows included: n times the inverse of S."""
+    """The minimum of ``tr(A S) - n log det A``, unseen rows included: n times the inverse of S."""
     total = masses + problem.unseen
     if asked.ndim == 2:
         return total[:, None] / (asked + problem.unseen * problem.spread)

@@ -1,8 +1,8 @@
 """The rounds that all k-means relatives share: assign, move the centres, repeat.
 
-The parts are files of their own: what a row costs (`_geometry.py`), the pass over free rows (`_reduction.py`), rows
-that constraints link (`_units.py`), and when to stop (`_stopping.py`). A method supplies a `Policy`, which assigns the
-linked rows.
+The parts are in files of their own: the cost of a row (`_geometry.py`), the pass over free rows (`_reduction.py`), the
+rows that constraints link (`_units.py`), and the stopping rule (`_stopping.py`). A method supplies a `Policy`, which
+assigns the linked rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Policy:
-    """Assigns the units, and lets them change the centres."""
+    """Assigns the units, and may let broken pairs change the centres."""
 
     monotone: ClassVar[bool] = True  # whether rounds never raise the objective
 
@@ -45,7 +45,7 @@ class Policy:
 
 
 class Solution(NamedTuple):
-    """Where the rounds ended."""
+    """The result of the rounds."""
 
     problem: Problem  # as the last round saw it
     labels: Labels
@@ -55,7 +55,7 @@ class Solution(NamedTuple):
     objective: float
     history: list[float]
     n_iter: int
-    shift: float  # of the centres in the last round, in the unit of `tol`
+    shift: float  # squared shift of the centres in the last round, in the unit of `tol`
     converged: bool
 
 
@@ -69,11 +69,11 @@ def lloyd(
     tol: float,
     unit: float = 1.0,
 ) -> Solution:
-    """Assign, move the centres, repeat, until the `StoppingRule` says so.
+    """Assign all rows and move the centres, again and again, until the `StoppingRule` ends the rounds.
 
     `units` are the rows that are not free, and `policy` assigns them (both None: all rows are free).
-    The objective is `unit` times the sum of inertia and price. `history` holds the objective after each assignment, for
-    the centres it used. The last entry is for the returned labels and centres.
+    The objective is `unit` times the sum of inertia and price. `history` holds the objective after each assignment,
+    with the centres that the assignment used. The last entry belongs to the returned labels and centres.
     """
     labels = np.full(problem.n_rows, -1, dtype=np.int32)
     free = np.ones(problem.n_rows, dtype=np.uint8)
@@ -147,7 +147,7 @@ def _restart_empty(
     units: Units | None,
     policy: Policy | None,
 ) -> None:
-    """Put the centre of each empty cluster on a row, or unit, that gains most from a centre of its own.
+    """Move the centre of each empty cluster to the row, or unit, that gains most from a centre of its own.
 
     No row belongs to these clusters, so moving their centres cannot raise the objective.
     """

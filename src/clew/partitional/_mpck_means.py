@@ -1,6 +1,6 @@
-"""K-means that learns a metric for its clusters while it prices broken pairs in it.
+"""K-means that learns a metric for its clusters, and prices broken pairs in this metric.
 
-Bilenko, Basu and Mooney 2004 (`bilenko2004`); MPKM in the survey (`truong2013`), where PKM and MKM are its settings.
+Bilenko, Basu and Mooney 2004 (`bilenko2004`). The survey (`truong2013`) calls it MPKM; PKM and MKM are special cases.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from clew.partitional._units import Units
 class MPCKMeans(KMeansFamily):
     r"""K-means that learns a metric from the clusters and the pairs.
 
-    The metric follows from the spread of the clusters and from the broken pairs. There is one for all clusters, or one
-    for each. Use it when columns have different units or clusters have different spreads. When the distances are right
-    as they are, `PCKMeans` needs less data.
+    The metric is fitted to the spread of the clusters and to the broken pairs. All clusters share one metric, or each
+    has its own. Use it when columns have different units or clusters have different spreads. If plain distances are
+    right, `PCKMeans` needs less data.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        "auto" tries growing numbers and keeps the one with the lowest criterion below.
+        "auto" tries increasing numbers and keeps the one with the lowest criterion (see Notes).
     metric : {"diagonal", "full", "none"}, default="diagonal"
-        Metric to learn: a weight for each column, a full matrix, or none, which leaves squared Euclidean distances.
+        Metric to learn: a weight for each column ("diagonal"), a full matrix, or none (squared Euclidean distances).
     shared : bool, default=True
         Whether all clusters share one metric. Separate metrics need more rows in each cluster.
     penalty : float, default=1.0
@@ -54,7 +54,7 @@ class MPCKMeans(KMeansFamily):
     n_clusters_ : int
         The number of clusters, given or found.
     metrics_ : ndarray of shape (n_metrics, n_features) or (n_metrics, n_features, n_features)
-        The learned weights or matrices A: one if shared (or none is learned), else one for each centre.
+        The learned weights or matrices A: one for each centre, or only one if it is shared or no metric is learned.
     inertia_ : float
         Weighted sum of the rows' squared distances to their centres, in the learned metric.
     objective_ : float
@@ -82,8 +82,8 @@ class MPCKMeans(KMeansFamily):
 
     J is minus twice a log-likelihood, up to a constant. ``n_clusters="auto"`` minimises, over k from the number of
     known classes up to the root of n, J - 2 Σ n_h log(n_h / n) + p log n, the Bayesian criterion with p free parameters
-    in centres, metrics and shares. It stops after five numbers without a lower value. With ``metric="none"`` it is that
-    of `PCKMeans`.
+    in centres, metrics and shares. It stops after five numbers without a lower value. With ``metric="none"`` the
+    criterion is that of `PCKMeans`.
 
     J never rises with ``assignment="priced"``; the result is a local optimum.
     Time O(t (n k d + m k d)) for t rounds and m pairs, d² for d with a full matrix; memory O(n + k d + m (k + d))
@@ -270,7 +270,7 @@ def mpck_means(
 
 
 def _identity(problem: MetricProblem, n_clusters: int, learns: str | None, shared: bool) -> MetricProblem:
-    """Start with squared Euclidean distances and with the unseen rows that learning needs."""
+    """The initial metric: squared Euclidean distances, with the prior of unseen rows that learning needs."""
     n_columns = problem.X.shape[1]
     n_metrics = 1 if shared or learns is None else n_clusters
     if learns == "full":

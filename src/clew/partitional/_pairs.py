@@ -1,4 +1,4 @@
-"""Given pairs, one by one: for methods in which every pair has a price of its own."""
+"""Given pairs, for methods in which every pair has its own price."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _MOST_PAIRS = 2_000_000
 class Pairs:
     """Given pairs between units, one unit for each row that they name.
 
-    Unit u is row `rows[u]`; pair p joins the units `ends[p]` and is a must-link where `must[p]`;
-    `pair_of[pair_ptr[u]:pair_ptr[u + 1]]` are the pairs of unit u; `twins[p]` is the pair of the other kind between the
-    same units, -1 if there is none. For example, must-link (4, 7) and cannot-link (7, 9) are
+    Unit u is row `rows[u]`. Pair p joins the units `ends[p]`, and is a must-link if `must[p]` is 1. The pairs of unit u
+    are `pair_of[pair_ptr[u]:pair_ptr[u + 1]]`. `twins[p]` is the pair of the other kind between the same units, -1 if
+    there is none. For example, must-link (4, 7) and cannot-link (7, 9) are
 
         rows      4    7      9
         ends      (0, 1)  (1, 2)
@@ -57,7 +57,7 @@ class Pairs:
         is_must = (np.arange(len(pairs)) < len(must)).astype(np.uint8)
         pair_ptr, pair_of = compress(ends.T.ravel(), np.tile(np.arange(len(pairs)), 2), len(rows))
         twins = np.full(len(pairs), -1, dtype=np.int64)
-        keys = ends[:, 0] * len(rows) + ends[:, 1]  # each kind holds a pair once, lower row first
+        keys = ends[:, 0] * len(rows) + ends[:, 1]  # each kind has every pair once, lower row first
         both = np.intersect1d(keys[: len(must)], keys[len(must) :], assume_unique=True, return_indices=True)[1:]
         twins[both[0]], twins[both[1] + len(must)] = both[1] + len(must), both[0]
         return cls(rows, ends, is_must, np.concatenate([must_sure, cannot_sure]), pair_ptr, pair_of, twins)
@@ -105,7 +105,7 @@ class PairedAssignment:
 
 
 class PairPolicy(Policy):
-    """Base of the policies of `CVQE` and `LCVQE`; neither promises that the objective never rises."""
+    """Base of the policies of `CVQE` and `LCVQE`. With both, the objective may rise."""
 
     monotone = False
 
@@ -114,7 +114,7 @@ class PairPolicy(Policy):
 
 
 class PairedKMeans(KMeansFamily):
-    """Base of `CVQE` and `LCVQE`, which place the two rows of a pair together; each supplies `_policy`."""
+    """Base of `CVQE` and `LCVQE`, which assign the two rows of a pair together. Subclasses supply `_policy`."""
 
     @classmethod
     def _examples(cls) -> list[Self]:
@@ -196,7 +196,7 @@ def _refuse_too_many(columns: list[IntArray], known: IntArray | None) -> None:
 
 
 def _pairs_within(column: IntArray) -> IntArray:
-    """All pairs of rows that share a group; -1 is none."""
+    """All pairs of rows that share a group; -1 means no group."""
     rows = np.flatnonzero(column >= 0)
     rows = rows[np.argsort(column[rows], kind="stable")]
     sizes = np.unique(column[rows], return_counts=True)[1]

@@ -27,29 +27,30 @@ from clew.partitional._ties import TiedAssignment, component_units, priced_ties
 from clew.partitional._units import Units
 from clew.solvers.coloring import compress
 
-# Steps of the search for a first labelling without violations. If none is found, the greedy one is used.
+# Largest number of steps of the search for an initial labelling without violations. If it fails, the greedy labelling
+# is used.
 _START_WORK = 20_000_000
 
 
 class PCKMeans(KMeansFamily):
     r"""K-means in which every broken pair has a price.
 
-    A row goes to its nearest centre unless the pairs this breaks cost more than the detour. Use it when constraints may
-    be broken; when all must hold, see `COPKMeans`. Give answers that may be wrong a confidence below 1, or set
-    ``entailed=False``. Otherwise the pairs that many certain answers entail outweigh the data.
+    A row goes to its nearest centre unless the pairs this breaks cost more than a farther centre. Use it when
+    constraints may be broken. When all must hold, see `COPKMeans`. Give answers that may be wrong a confidence below 1,
+    or set ``entailed=False``. Otherwise the pairs that many certain answers entail outweigh the data.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        "auto", for Euclidean distances, tries growing numbers and keeps the one with the lowest criterion below.
+        "auto", for Euclidean distances, tries increasing numbers and keeps the one with the lowest criterion below.
     penalty : float or "auto", default="auto"
         Price of one broken pair, times its confidence, in the unit of `inertia_`. "auto" is the mean cost of a row if
-        all rows share one centre. With 0, the method is `SeededKMeans`. With a very high price, every pair holds that
-        can.
+        all rows share one centre. With 0, the method is `SeededKMeans`. With a very high price, every pair holds if
+        possible.
     entailed : bool, default=True
         Whether pairs that follow from certain ones (confidence 1) are priced like given ones. Set it to
-        False where answers may be wrong and have no confidence: a wrong must-link then costs one price, not that of
-        every pair it entails.
+        False if answers may be wrong and have no confidence: a wrong must-link then costs one price, instead of one
+        for every pair that it entails.
     size_min : number, list of one per cluster, or None
         Least number of rows of a cluster. A list is in the order of `cluster_labels_`, and None stands for no limit.
     size_max : number, list of one per cluster, or None
@@ -79,20 +80,20 @@ class PCKMeans(KMeansFamily):
               + \lambda \Big( \sum_{ML} w_{ij} [z_i \neq z_j] + \sum_{CL} w_{ij} [z_i = z_j] \Big)
 
     over given and, with `entailed`, entailed pairs, each once; w is the confidence. This is twice Eq. 2.1 of [1]_, so
-    the paper's weight of 1 on Iris is ``penalty=2``; for ``metric="cosine"`` a row costs one minus its cosine, which is
-    Eq. 2.1 itself, and the paper's 0.001 for text is ``penalty=0.001``. Entailed pairs are priced by counting rows per
-    component and cluster, never expanded. A pair with a confidence below 1 is priced on its own and entails nothing. A
-    cannot-link within a component contradicts it and is priced on its own too (for groups and classes: one pair per
-    row, as in `violated_cannot_link_`). If two group columns separate the same rows, both are priced.
+    the paper's weight of 1 on Iris is ``penalty=2``. For ``metric="cosine"`` a row costs one minus its cosine, which is
+    Eq. 2.1 itself, so the paper's 0.001 for text is ``penalty=0.001``. Entailed pairs are priced by counting rows per
+    component and cluster, and are never expanded. A pair with a confidence below 1 is priced on its own and entails
+    nothing. A cannot-link within a component contradicts it and is also priced on its own (for groups and classes: one
+    pair per row, as in `violated_cannot_link_`). If two group columns separate the same rows, both are priced.
 
     ``n_clusters="auto"`` minimises, over k from the number of known classes up to the root of n, the Bayesian criterion
     of Gaussians with one unknown variance, prices included: :math:`n d \log (J / n d) - 2 \sum_h n_h \log (n_h / n) + k
-    (d + 1) \log n`; it stops after five numbers without a lower value. Here n is the sum of the weights, or the number
+    (d + 1) \log n`. It stops after five numbers without a lower value. Here n is the sum of the weights, or the number
     of rows if that is larger. For cosines there is no such likelihood, so a number must be given.
 
     J never rises; the result is a local optimum in which no row, and no component that is together, can move to a
-    cheaper cluster. With limits on the sizes, rows without pairs are placed at the lowest cost around the others, by
-    the flow of `BalancedKMeans`. Rows in pairs move if that lowers J together with the rows that make room for them.
+    cheaper cluster. With limits on the sizes, rows without pairs are assigned at the lowest cost by the flow of
+    `BalancedKMeans`. A row in pairs moves if that lowers J, including the cost of rows that make room for it.
     Time O(t (n k d + m k)) for t rounds and m pairs; memory O(n + k d + m) beyond a copy of X.
     Departs from [1]_: after the rows, components that are together may move as one block. If the first greedy pass
     breaks pairs, a labelling that breaks none is sought as well, and the cheaper one is used. Clusters without
@@ -231,7 +232,7 @@ class PCKMeans(KMeansFamily):
         """
         if self._limits() is not None:
             raise ParameterError(
-                f"partial_fit of {type(self).__name__} with size_min or size_max: limits are about the rows of one "
+                f"partial_fit of {type(self).__name__} with size_min or size_max: limits hold for the rows of one "
                 "fit. Call fit, or set both to None."
             )
         if not hasattr(self, "cluster_centers_"):
@@ -260,14 +261,14 @@ class PCKMeans(KMeansFamily):
         return self._named(found.labels[:n_rows])
 
     def _by_cluster_number(self, constraints: Constraints) -> Constraints:
-        """Constraints of a later batch, with the cluster numbers of this estimator for the names of classes."""
+        """Constraints of a later batch, with class names replaced by the cluster numbers of this estimator."""
         if constraints.classes is None:
             return constraints
         number_of = {name: number for number, name in enumerate(getattr(self, "classes_", np.empty(0)).tolist())}
         unknown = [name for name in constraints.classes.tolist() if name not in number_of]
         if unknown:
             raise ConstraintError(
-                f"labels name the class {unknown[0]!r}, which no earlier batch named. Name every class in the first."
+                f"labels name the class {unknown[0]!r}, which the first batch lacks. Name every class in the first."
             )
         numbers = np.array([*(number_of[name] for name in constraints.classes.tolist()), -1])
         return constraints._replace(labels=numbers[constraints.labels], classes=None)
@@ -288,7 +289,8 @@ def pck_means(
 ) -> Solution:
     """Move rows in constraints one at a time, in seeded random order, to their cheapest cluster.
 
-    The last `n_anchors` rows, one for each cluster in order, stay in their clusters. With `limits` there are none.
+    The last `n_anchors` rows, one for each cluster in order, stay in their clusters. `limits` and anchors exclude each
+    other.
     """
     if limits is not None:
         rows, ties = priced_ties(constraints, penalty, entailed=entailed)
@@ -309,7 +311,7 @@ def pck_means(
 class _PricedPolicy(Policy):
     """Assign each row to the cluster with the lowest sum of its distance and the prices of the pairs it breaks.
 
-    After the rows, components that are together may move as a block, because at a high price no row would leave first.
+    After the rows, components that are together may move as a block: at a high price, no single row would leave first.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """One pass over free rows: each goes to its nearest centre and is added to the sums of its new cluster.
 
-`assign_block` does this for one block of rows. It needs no other block, and tallies add up. So a loop over files or
-over other machines can call it and add the tallies in a fixed order.
+`assign_block` does this for one block of rows. Blocks are independent of each other, and tallies can be added. So a
+loop over files or machines can call it for each block and add the tallies in a fixed order.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Tally:
 
     @classmethod
     def empty(cls, n_clusters: int, n_columns: int) -> Tally:
-        """Nothing yet."""
+        """A tally before any row."""
         return cls(np.zeros((n_clusters, n_columns)), np.zeros(n_clusters))
 
     def add(self, other: Tally) -> None:
@@ -97,11 +97,11 @@ def assign_free(
 
 @contextmanager
 def threads(n_jobs: int) -> Iterator[Map]:
-    """A `map` that keeps the order: over threads, or plain."""
+    """A `map` that keeps the order, with threads if `n_jobs` asks for more than one."""
     if n_jobs == 1:
         yield map
         return
-    # Blocks are small: with threads of our own, BLAS threads would only wait for each other.
+    # Blocks are small, and with several threads here, BLAS threads would only wait for each other.
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_jobs) as executor:
         yield executor.map
 

@@ -21,13 +21,13 @@ from clew.partitional._seeding import Start
 from clew.partitional._sizes import SizeLimits
 from clew.solvers.packing import WORK_LIMIT
 
-# With sample_size="auto": rows that the smallest cluster has in the sample on average, and the chance that some cluster
-# has fewer than half of its expected rows.
+# For sample_size="auto": expected number of rows of the smallest cluster in the sample, and the probability that some
+# cluster has fewer than half of its expected rows.
 _ROWS_OF_SMALLEST, _RISK = 1000, 0.01
 
 
 class SampledBalancedKMeans(BalancedKMeans):
-    r"""K-means in which the sizes of clusters have limits, for very many rows.
+    r"""K-means in which the sizes of clusters have limits, for large data.
 
     `BalancedKMeans` finds the centres on a sample of rows. Then all rows are assigned to these centres within the
     limits, and a few rounds over all rows refine the result. Limits, must-links and cannot-links hold for all rows, as
@@ -47,14 +47,14 @@ class SampledBalancedKMeans(BalancedKMeans):
     size_unit : {"rows", "weight"}, default="rows"
         Whether a size is a number of rows or the sum of their `sample_weight`.
     sample_size : int or "auto", default="auto"
-        Rows of the sample. "auto" is enough for the smallest cluster to have about a thousand rows in it. With as many
-        rows as the data has, the method is `BalancedKMeans`.
+        Number of rows in the sample. With "auto", the smallest cluster has about a thousand rows in the sample. If the
+        sample has all rows, the method is `BalancedKMeans`.
     max_refine : int, default=10
         Largest number of rounds over all rows. The first one assigns the rows outside the sample.
     min_confidence : float, default=0
         Pairs with a lower confidence are left out. All others are hard.
     work_limit : int
-        Most work of one exact search, in nodes times variables. The search runs where pairs or weights make the
+        Limit on the work of one exact search, in nodes times variables. The search runs if pairs or weights make the
         assignment NP-hard.
     init, leftover, n_init, max_iter, tol, metric, random_state, n_jobs
         As in `KMeansFamily`.
@@ -78,18 +78,18 @@ class SampledBalancedKMeans(BalancedKMeans):
 
     Notes
     -----
-    Constraints: all hard, entailed ones included, and so are the limits. The objective is that of `BalancedKMeans`.
-
-    In the sample, limits shrink with the number of rows, or with the weight. `n_init` and `max_iter` are those of the
-    sample. Rows in constraints go into the sample first, up to half of it, so that known classes have a centre of their
-    own. If no labelling of the sample keeps the limits (a large block may be drawn too often), the sample is clustered
-    without them.
+    Constraints: all hard, including entailed ones and the limits. The objective is that of `BalancedKMeans`.
+    For the sample, limits are scaled down by its share of the rows, or of the weight. `n_init` and `max_iter` apply to
+    the sample. Rows in constraints are drawn first, for up to half of the sample, so that known classes have centres of
+    their own. If no labelling of the sample keeps the limits (a large block may be drawn too often), the sample is
+    clustered without limits.
 
     The sample is uniform. With p the share of the smallest cluster, :math:`\max(1000, 8 \ln (100 k)) / p` rows are
     drawn, so by Chernoff's bound each of k clusters has at least half of its expected rows, except with a probability
     of 0.01. The lowest limit gives p, but p is at least half of the mean share.
 
-    Time that of `BalancedKMeans` on the sample and of a few rounds over all rows; memory O(n k) beyond a copy of X.
+    The time is that of `BalancedKMeans` on the sample plus a few rounds over all rows; memory O(n k) beyond a copy of
+    X.
     Departs from [1]_: all rows are assigned by the flow of `BalancedKMeans`, not by a stable marriage followed by moves
     of single rows, and the centres move between the rounds. There are upper limits, blocks, cannot-links and weights.
 
@@ -166,7 +166,7 @@ class SampledBalancedKMeans(BalancedKMeans):
             problem, constraints, closed, Start(found.centers, pins, False), rng, limits,
             max_iter=self.max_refine, tol=self.tol, work_limit=self.work_limit, in_order=True,
         )  # fmt: skip
-        # The rounds over all rows are meant to be few: only the sample can have too few.
+        # Few rounds over all rows are intended, so only the rounds on the sample can end too early.
         refined = refined._replace(converged=found.converged, shift=found.shift)
         return self._proven(problem, constraints, closed, refined, pins, self.max_refine)
 
@@ -214,7 +214,7 @@ class SampledBalancedKMeans(BalancedKMeans):
 
 
 def draw_sample(problem: Problem, closed: Closure, n_sample: int, rng: np.random.Generator) -> IntArray:
-    """Rows of the sample in their order: at most half of them rows in constraints, the others from all rows.
+    """Draw the rows of the sample, in row order: up to half of them from rows in constraints, the others from all rows.
 
     Rows without weight are drawn last.
     """

@@ -33,7 +33,7 @@ class Start(NamedTuple):
 
 
 def cluster_labels(closed: Closure, n_clusters: int) -> IntArray:
-    """The label of each cluster: known classes keep their numbers, the other clusters get the lowest free ones."""
+    """The label of each cluster: known classes keep their numbers, and other clusters get the lowest free numbers."""
     classes = np.unique(closed.labels[closed.labels >= 0])
     if len(classes) > n_clusters:
         raise InfeasibleConstraintsError(
@@ -48,7 +48,7 @@ def cluster_labels(closed: Closure, n_clusters: int) -> IntArray:
 
 
 def labels_of_clusters(closed: Closure, cluster_of: npt.NDArray[Any], n_clusters: int) -> IntArray:
-    """The label of each cluster of components: that of the class in it, else one that `cluster_labels` has left."""
+    """The label of each cluster of components: the class in it, or else an unused label of `cluster_labels`."""
     labels = np.full(n_clusters, -1, dtype=np.int64)
     known = closed.labels >= 0
     labels[cluster_of[known]] = closed.labels[known]
@@ -69,8 +69,8 @@ def initial_centers(
 ) -> Start:
     """Choose the initial centres.
 
-    All starts but the first (`again`) do not use the skeleton, because a single row says little about its cluster. With
-    `anew` they do not use neighbourhoods without a class either, because they would repeat the first start.
+    Only the first start (`again` is False) uses the skeleton, because a single row says little about its cluster. With
+    `anew`, later starts ignore neighbourhoods without a class too, because they would repeat the first start.
     """
     n_clusters = len(labels_of_clusters)
     seeds = np.full(closed.n_components, -1, dtype=np.int64)
@@ -163,7 +163,7 @@ def _all_apart(closed: Closure, components: IntArray) -> bool:
 
 
 def _apart_from_all(closed: Closure, components: IntArray, n_wanted: int) -> IntArray:
-    """Components that are cannot-linked to all given ones and to each other, most cannot-links first."""
+    """Components that are cannot-linked to all of `components` and to each other, most cannot-links first."""
     n_links = _n_neighbours(closed.graph)
     is_apart = n_links > 0
     found: list[int] = []
@@ -208,7 +208,7 @@ def _given_centers(problem: Problem, init: Any, n_clusters: int) -> FloatArray:
     try:
         centers = np.array(init.toarray() if sparse.issparse(init) else init, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ParameterError("init holds something that is no number. Give one row of numbers per cluster.") from None
+        raise ParameterError("init holds a value that is not a number. Give one row of numbers per cluster.") from None
     if centers.shape != (n_clusters, problem.X.shape[1]):
         raise ParameterError(
             f"init has shape {centers.shape}: expected (n_clusters, n_features) = {(n_clusters, problem.X.shape[1])}."
@@ -225,7 +225,7 @@ def _near_the_mean(problem: Problem, n_centers: int, rng: np.random.Generator) -
 
 
 def _matched(centers: FloatArray, means: FloatArray, clusters: IntArray) -> FloatArray:
-    """Reorder the centres so that each class gets the centre nearest to its mean, one to one."""
+    """Reorder the centres by a one-to-one matching that puts each class near its mean."""
     taken = linear_sum_assignment(cdist(means, centers))[1]
     ordered = np.empty_like(centers)
     rest = np.setdiff1d(np.arange(len(centers)), clusters)

@@ -1,8 +1,8 @@
 """Rows with priced pairs in clusters whose sizes have limits.
 
-The sizes are hard and the pairs are priced, so the cost of a row depends on where its partners are. Each round fixes
-these prices at the present labels. Then a minimum-cost flow assigns all rows, and its prices are the value of a place
-in each cluster.
+The sizes are hard and the pairs are priced, so the cost of a row depends on the clusters of its partners. Each round
+fixes these prices at the present labels. Then a minimum-cost flow assigns all rows. Its dual variables are the marginal
+cost of one more row in each cluster.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from clew.partitional._units import Units
 from clew.solvers.coloring import compress
 from clew.solvers.packing import WORK_LIMIT, PackingError
 
-# Passes over the rows in pairs in one round, after which the centres move anyway.
+# Largest number of passes over the rows in pairs in one round.
 _PASSES = 3
 
 
@@ -40,11 +40,11 @@ class _Candidate(NamedTuple):
 
 
 class SizedPricedPolicy(Policy):
-    """All rows within the limits, at a low sum of their distances and the prices of broken pairs.
+    """Assign all rows within the limits, at a low sum of their distances and the prices of broken pairs.
 
-    A round starts from the present labels and the best places for the rows without pairs (an exact flow). Then rows in
-    pairs move one at a time, and components as blocks, each paying the marginal price of a place in its new cluster,
-    and the flow puts the other rows around them. A labelling is only taken if it costs less.
+    A round starts from the present labels, and an exact flow assigns the rows without pairs. Then rows in pairs move
+    one at a time, and components move as blocks. Each pays the marginal cost of its new cluster. The flow assigns the
+    other rows again. A labelling is only kept if it costs less.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class SizedPricedPolicy(Policy):
         return best.score, best.price
 
     def _start(self, problem: Problem, centers: FloatArray, costs: FloatArray) -> _Candidate:
-        """The cheaper of two labellings: one that sees no pairs, and one that breaks no certain pair."""
+        """The cheaper of two labellings: one that ignores pairs, and one that breaks no certain pair."""
         plain, self._flow_prices = self._packing.flow(costs, None)
         found = [self._valued(costs, plain)]
         certain = self._constraints.at_least(1.0)
@@ -102,7 +102,7 @@ class SizedPricedPolicy(Policy):
         return min(found, key=lambda one: one.total)
 
     def _moved(self, problem: Problem, centers: FloatArray, labels: Labels, places: FloatArray) -> Labels:
-        """The labels after every row in pairs, and every block, went where it costs least with the price of a place."""
+        """Move every row in pairs, and every block, to its cheapest cluster. `places` is the marginal cost of each."""
         moved = labels[self._tied.rows]
         self._state.load(moved)
         order = self._rng.permutation(len(self._tied))
@@ -114,17 +114,17 @@ class SizedPricedPolicy(Policy):
         return labels
 
     def _settled(self, costs: FloatArray, labels: Labels) -> _Candidate:
-        """The rows in pairs as they are, if the limits allow it, and the other rows at the lowest cost around them."""
+        """Keep the labels of rows in pairs, if the limits allow it, and assign the other rows at the lowest cost."""
         fixed = np.full(len(labels), -1, dtype=np.int32)
         fixed[self._tied.rows] = labels[self._tied.rows]
         try:
             settled, _ = replace(self._packing, fixed=fixed).flow(costs, self._flow_prices)
-        except PackingError:  # too many in one cluster: they give way where it costs least
+        except PackingError:  # too many rows in one cluster, so the cheapest of them move
             settled, _ = self._packing.flow(self._linear(costs, labels), self._flow_prices)
         return self._valued(costs, settled)
 
     def _linear(self, costs: FloatArray, labels: Labels) -> FloatArray:
-        """The costs of all rows, with the prices of pairs as if all partners stayed."""
+        """The costs of all rows in each cluster, with the prices of pairs if all partners stay where they are."""
         linear = costs.copy()
         linear[self._tied.rows] += self._state.marginal_prices(labels[self._tied.rows])
         return linear

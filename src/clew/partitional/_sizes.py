@@ -57,7 +57,7 @@ def read_limits(
     *,
     in_weights: bool = False,
 ) -> SizeLimits | None:
-    """Check the limits of an estimator; None where it has none."""
+    """Check the limits of an estimator; return None if it has no limits."""
     if size_min is None and size_max is None:
         return None
     lower = _one_each(owner, "size_min", size_min, n_clusters, 0.0)
@@ -82,7 +82,7 @@ def read_limits(
 
 
 def _one_each(owner: Any, name: str, value: Any, n_clusters: int, default: float) -> FloatArray:
-    """A limit for each cluster; `default` where there is none."""
+    """A limit for each cluster; `default` for clusters without a limit."""
     if value is None or np.ndim(value) == 0:
         return np.full(n_clusters, default if value is None else float(value))
     try:
@@ -110,7 +110,7 @@ def pack(
     work_limit: int,
     weights: FloatArray | None = None,
 ) -> Packing:
-    """The components of rows as blocks within the limits; refuses limits that plainly cannot hold."""
+    """Set up the packing of components into clusters within the limits; refuse limits that obviously cannot hold."""
     sizes = closed.sizes.astype(np.float64)
     if limits.in_weights and weights is not None:
         sizes = np.zeros(closed.n_components)
@@ -141,7 +141,7 @@ def _refuse_totals(limits: SizeLimits, packing: Packing) -> None:
 
 
 def _refuse_large(constraints: Constraints, closed: Closure, limits: SizeLimits, packing: Packing) -> None:
-    """Refuse a block or a class that no cluster can hold, with its rows."""
+    """Raise if a block or a class is larger than its cluster may be; the message names its rows."""
     pinned = packing.fixed >= 0
     room = np.where(pinned, packing.upper[packing.fixed], packing.upper.max())
     large = np.flatnonzero(packing.sizes > room)
@@ -173,10 +173,10 @@ class Explanation:
     packing: Packing
 
     def error(self, found: PackingError) -> Exception:
-        """The error to raise: the conflicts alone, the limits with them, or the work limit."""
+        """The error to raise. Its cause is the cannot-links alone, the limits together with them, or the work limit."""
         packing, limits = self.packing, self.limits
         components = np.arange(self.closed.n_components)
-        with contextlib.suppress(WorkLimitError):  # the conflicts alone may be the reason
+        with contextlib.suppress(WorkLimitError):  # the cannot-links alone may be the reason
             require_coloring(
                 self.constraints, self.closed, components, packing.n_clusters, fixed=packing.fixed,
                 preference=np.arange(packing.n_clusters, dtype=np.int32)[None, :], work_limit=WORK_LIMIT,
@@ -220,7 +220,7 @@ class Explanation:
 
 
 class SizedPolicy(Policy):
-    """Every block goes where the total cost is lowest and all sizes keep their limits.
+    """Assign the blocks at the lowest total cost for which all sizes keep their limits.
 
     Single rows without conflicts are assigned by a minimum-cost flow, which is exact. Other blocks start from a
     labelling within the limits, and exchanges between two clusters improve it in each round.
@@ -273,9 +273,9 @@ def unit_costs(problem: Problem, units: Units, centers: FloatArray) -> FloatArra
 
 
 def matched_start(problem: Problem, closed: Closure, start: Start, limits: SizeLimits) -> Start:
-    """The same start with the clusters in the order of their limits: the largest group starts where most rows may go.
+    """Reorder the clusters of a start so that the largest group gets the cluster with the largest limit.
 
-    Clusters that a known class names keep their places.
+    Clusters of known classes keep their positions.
     """
     if not limits.differ:
         return start
@@ -294,7 +294,7 @@ def matched_start(problem: Problem, closed: Closure, start: Start, limits: SizeL
 
 
 def _numbers(limits: Sequence[float] | FloatArray) -> str:
-    """One number where all limits are alike, else a list."""
+    """One number if all limits are equal, else a list."""
     values = [f"{one:g}" for one in limits]
     if len(set(values)) == 1:
         return values[0]

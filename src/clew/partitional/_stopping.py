@@ -8,14 +8,14 @@ import numpy as np
 
 from clew.partitional._geometry import FloatArray, Labels, Problem
 
-# Progress below this share of the data's total scatter is rounding.
+# Progress below this share of the total scatter of the data is a rounding error.
 _ROUNDING = 4 * np.finfo(np.float64).eps
 # If the objective may rise, the rounds end after this many without a new minimum.
 _PATIENCE = 20
 
 
 class Round(NamedTuple):
-    """The state after an assignment: every row has a label, for the centres that the round began with."""
+    """The state after an assignment: the labels, and the centres for which they were assigned."""
 
     problem: Problem
     labels: Labels
@@ -53,7 +53,7 @@ class StoppingRule:
         self.history.append(objective)
         stable = not changed and self._has_settled(now)
         if self._monotone:
-            # Centres that differ by rounding alone may swap rows forever, so the rounds also end without progress.
+            # Centres that differ only by rounding may exchange rows forever, so the rounds also end without progress.
             self._moved_little = self._moved_little or self._has_stalled(scale)
         elif self._lowest is None or objective < self._lowest[0] - _ROUNDING * scale:
             self._lowest = objective, len(self.history), now._replace(labels=now.labels.copy())
@@ -64,13 +64,13 @@ class StoppingRule:
             return best
         if not stable and self.n_iter < self._max_iter and (emptied or not self._moved_little):
             return None
-        # As in scikit-learn, the round that confirms counts, unless the centres had stopped before it.
+        # As in scikit-learn, the last round, which changes nothing, counts, unless the centres had stopped before it.
         self.n_iter = min(self.n_iter + (stable and self.shift > self._limit), self._max_iter)
         self.converged = stable or self._moved_little
         return now
 
     def _has_settled(self, now: Round) -> bool:
-        """Whether the centres stand still; broken pairs may still pull them after the last row has moved."""
+        """Whether the centres have stopped. Broken pairs may still pull them after the last row has moved."""
         return self._monotone or self.shift <= max(self._limit, _ROUNDING * now.problem.variance)
 
     def _has_stalled(self, scale: float) -> bool:

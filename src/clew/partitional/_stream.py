@@ -1,4 +1,4 @@
-"""Rows in batches: each cluster of the earlier batches takes part in the next one as one weighted row."""
+"""Rows in batches: each cluster of the earlier batches is added to the next batch as one weighted row."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _NONE = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Ties:
-    """Which units and sets each unit pays for, and the prices; the example above has the arrays of five rows."""
+    """Which units and sets each unit pays for, and the prices. The module's docstring shows an example of five rows."""
 
     pinned: Labels
     profile_of: IntArray
@@ -58,9 +58,9 @@ class Ties:
     members: IntArray
     group_ptr: IntArray
     groups: IntArray
-    own_set: IntArray  # the set that holds the units of a profile, where a profile is one; else -1
-    constant: float = 0.0  # price of the must-links when no two rows are together
-    penalty: float = 1.0  # the unit of all these prices; certain pairs are whole numbers of it, so that sums are exact
+    own_set: IntArray  # the set that consists of the units of a profile, -1 if there is none
+    constant: float = 0.0  # price of the must-links if no two rows are together
+    penalty: float = 1.0  # unit of all prices; certain pairs cost whole multiples of it, so that sums are exact
 
     @classmethod
     def build(
@@ -75,9 +75,9 @@ class Ties:
         profiles_are_sets: bool = False,
         constant: float = 0.0,
     ) -> Ties:
-        """Compress memberships (unit, set), profiles (profile, set, price) and single pairs with their prices.
+        """Build the arrays from memberships (unit, set), profiles (profile, set, price) and priced single pairs.
 
-        With `profiles_are_sets`, set p holds the units of profile p and is in no other profile's own set.
+        With `profiles_are_sets`, set p consists of the units of profile p.
         """
         unit, group = membership
         n_sets = int(group.max(initial=-1)) + 1
@@ -116,7 +116,7 @@ class Ties:
         )
         partners = sparse.csr_array((self.partner_price, self.partners, self.partner_ptr), shape=(n_units, n_units))
         found = (profiles @ (inside @ amounts))[self.profile_of] + partners @ amounts
-        # A unit does not pay for itself: the sets of its own profile count it where it is.
+        # A unit does not pay for itself, but the sets of its own profile count it in its cluster.
         group = np.repeat(np.arange(n_sets), np.diff(self.member_ptr))
         own = np.asarray(profiles[self.profile_of[self.members], group]).ravel() if len(group) else np.empty(0)
         itself = np.bincount(self.members, own, minlength=n_units)
@@ -124,7 +124,7 @@ class Ties:
 
 
 class TiedAssignment:
-    """The state of one run: labels of units and the counts of large sets, kept in step by the kernel."""
+    """The state of one run: labels of units and the counts of large sets, which the kernel keeps up to date."""
 
     def __init__(self, ties: Ties, n_clusters: int) -> None:
         large = np.diff(ties.member_ptr) > n_clusters
@@ -171,7 +171,7 @@ class TiedAssignment:
     ) -> float:
         """Visit all units once; return their weighted score, infinite if a unit had no allowed cluster.
 
-        `places` is the price of a place in each cluster. Each unit pays it, as a part of its score.
+        `places` is the marginal cost of one more unit in each cluster. It is added to the score of each unit.
         """
         total = 0.0
         for chosen, costs in units.costs(problem, centers, order):
@@ -199,9 +199,9 @@ class TiedAssignment:
         labels: Labels,
         places: FloatArray | None = None,
     ) -> float:
-        """Visit blocks once, each as a whole; `members` lists their units, compressed. Returns the change of score.
+        """Visit blocks once and move each as a whole; return the change of score. `members` holds their units as CSR.
 
-        `places` as in `sweep`: a block pays for a place for each of its units.
+        `places` is as in `sweep`; a block pays it for each of its units.
         """
         counts = np.diff(members[0])
         return sum(
@@ -227,16 +227,16 @@ class TiedAssignment:
     def price(self, labels: Labels) -> float:
         """The price of the pairs that a labelling breaks."""
         broken = self._ties.constant + price_ties(*self._units, self._tables, self._sums, labels, self._prices) / 2
-        return self._ties.penalty * max(broken, 0.0)  # confidences may leave rounding where attraction cancels
+        return self._ties.penalty * max(broken, 0.0)  # confidences may leave rounding errors
 
 
 def _divided(
     ties: Ties, large: npt.NDArray[np.bool_]
 ) -> tuple[IntArray, tuple[IntArray, IntArray, FloatArray], tuple[IntArray, IntArray, FloatArray]]:
-    """Profiles that keep a running sum, profile entries to look up at each visit, and entries that update the sums.
+    """Find profiles with a running sum, profile entries to look up at each visit, and entries that update the sums.
 
-    A large component may be cannot-linked to very many others. Looking all of them up for each of its rows would take
-    rows times components. Its profile keeps the sum of their prices instead, and every unit that moves updates it.
+    A large component may be cannot-linked to very many others. Looking up all of them for each of its rows would take
+    rows times components. Instead, its profile keeps the sum of their prices, and every unit that moves updates it.
     """
     n_profiles, n_sets = len(ties.own_set), len(large)
     profile = np.repeat(np.arange(n_profiles), np.diff(ties.profile_ptr))
@@ -256,7 +256,7 @@ def _divided(
 
 
 def component_units(problem: Problem, closed: Closure, chosen: npt.NDArray[np.bool_]) -> tuple[Units, IntArray]:
-    """The chosen components, contracted; and for each component its unit (-1: not chosen)."""
+    """Contract the chosen components to units; also return the unit of each component (-1: not chosen)."""
     unit_of_component = np.where(chosen, np.cumsum(chosen) - 1, -1)
     unit_of_row = unit_of_component[closed.component_of]
     rows = np.flatnonzero(unit_of_row >= 0)
@@ -314,7 +314,7 @@ def _entailed_ties(constraints: Constraints) -> tuple[IntArray, Ties]:
     units = np.concatenate([np.arange(len(rows)), unit_of_row[rows_by_component[places]]])
     sets = np.concatenate([own_set, np.repeat(clique_set, repeats)])
 
-    # A clique counts the unit's own component too; the component's own entry takes that back.
+    # A clique also counts the unit's own component; the component's own entry subtracts it.
     n_cliques = np.diff(graph.clique_ptr)
     joined = np.flatnonzero(closed.sizes > 1)
     source = np.repeat(np.arange(graph.n_vertices), np.diff(graph.edge_ptr))
@@ -337,9 +337,9 @@ def _entailed_ties(constraints: Constraints) -> tuple[IntArray, Ties]:
 
 
 def _given_ties(constraints: Constraints) -> tuple[IntArray, Ties]:
-    """Each given pair once, at its highest confidence; groups and classes through their counts.
+    """Price each given pair once, at its highest confidence; groups and classes are priced by counts.
 
-    A pair that a group or the classes state as well is left to them.
+    A pair that a group or the classes also state is priced there only.
     """
     kinds = (
         (constraints.must_link, constraints.must_link_confidence, -1.0),
@@ -400,7 +400,7 @@ def _not_stated(
 
 
 def lone_pairs(constraints: Constraints, closed: Closure) -> tuple[IntArray, FloatArray]:
-    """Pairs that the closure of the certain ones does not price: uncertain ones, and those that contradict it."""
+    """Pairs that are not priced through the closure: uncertain pairs, and pairs that contradict the closure."""
     must, must_sure = _once(constraints.must_link, constraints.must_link_confidence)
     ends = closed.component_of[must]
     new = ends[:, 0] != ends[:, 1]

@@ -1,7 +1,7 @@
-"""Rows that constraints link, as the units that a policy assigns.
+"""Units: rows that constraints link, which a policy assigns.
 
 A unit is a row, or a whole component of must-linked rows. For squared distances and for cosines, a component acts like
-one row at its mean with its total weight. So it is contracted once and moved as a block from then on.
+one row at its mean with its total weight. So it is contracted once and then moved as a block.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NO_WEIGHT = 1e-200
 class Units:
     """Rows, or contracted components, that a policy assigns.
 
-    `points[u]` is the (mean) row of unit u and `weights[u]` its weight; row `rows[t]` belongs to unit `unit_of[t]`.
+    `points[u]` is the mean of the rows of unit u, and `weights[u]` its weight. Row `rows[t]` is in unit `unit_of[t]`.
     Of five rows 0, 2, 4, 6, 8 on a line, let 1 and 2 be must-linked, and 3 cannot-linked to them. Row 0 and row 4 are
     free. The units are the component {1, 2} and row 3: ``points=[[3], [6]]``, ``weights=[2, 1]``, ``rows=[1, 2, 3]``,
     ``unit_of=[0, 0, 1]``.
@@ -38,7 +38,7 @@ class Units:
 
     @classmethod
     def contract(cls, problem: Problem, rows: IntArray, unit_of: IntArray, n_units: int) -> Units:
-        """Join rows into units; `unit_of` says which row goes where."""
+        """Contract rows to units; `unit_of` is the unit of each row."""
         weights = problem.row_weights[rows]
         if len(rows) == n_units and (unit_of == np.arange(n_units)).all():
             return cls(problem.X if n_units == problem.n_rows else problem.X[rows], weights, rows, unit_of)
@@ -58,7 +58,7 @@ class Units:
         return bool((self.weights == 1).all())
 
     def costs(self, problem: Problem, centers: FloatArray, order: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Weighted scores of units with every centre, in blocks, in the given order."""
+        """Yield blocks of weighted scores of units with every centre, in the given order."""
         scoring = problem.scoring(centers)
         block = max(LEAST_BLOCK_ROWS, BLOCK_ENTRIES // max(len(centers), 1))
         for start in range(0, len(order), block):
@@ -70,7 +70,7 @@ class Units:
             yield chosen, scores
 
     def distances(self, problem: Problem, centers: FloatArray, constants: FloatArray) -> FloatArray:
-        """Cost of a row at each unit's place with every centre, weights left out; `constants`: `Problem.left_out`."""
+        """Unweighted cost of each unit's mean with every centre; `constants` comes from `Problem.left_out`."""
         scoring = problem.scoring(centers)
         costs = np.asarray(scoring(self.points), dtype=np.float64) + scoring.offsets + constants[:, None]
         return np.maximum(costs, 0)
