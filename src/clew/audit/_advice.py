@@ -23,9 +23,9 @@ from clew.exceptions import ConstraintError, DataError, ParameterError
 
 FloatArray = npt.NDArray[np.float64]
 
-# Least probability, or share of the subsets, at which advice is called sure.
+# Smallest probability, or share of the subsets, at which advice is called sure.
 SURE = 0.8
-# Number of subsets of the constraints on which metrics are compared, and least size of a subset.
+# Number of subsets of the constraints on which metrics are compared, and smallest size of a subset.
 _BAGS, _LEAST_BAG = 20, 5
 
 
@@ -67,7 +67,7 @@ def metric_fitness(
     _check_per(per)
     if segments is not None and not callable(metric) and not (isinstance(metric, str) and metric in VECTOR_METRICS):
         named = f"metric={metric!r}" if isinstance(metric, str) else "a matrix as metric"
-        raise ParameterError(f"segments={segments!r} with {named}: only columns of X can be cut into runs.")
+        raise ParameterError(f"segments={segments!r} with {named}: only columns of X can be split into segments.")
     model = _medoid_model(X, metric, segments, n_clusters, as_generator(random_state))
     known = constraints_from(constraints, model.n_rows)
     require_pairs(known, "metric_fitness")
@@ -90,7 +90,7 @@ def _medoid_model(X: Any, metric: Any, segments: int | None, n_clusters: int, rn
 
 
 def require_pairs(known: Constraints, name: str) -> None:
-    """Refuse constraints without pairs."""
+    """Raise if the constraints contain no pairs."""
     if not len(known.must_link) + len(known.cannot_link):
         raise ConstraintError(f"{name} needs pairs; these constraints hold none.")
 
@@ -111,7 +111,7 @@ class MetricAdvice:
 
     @property
     def best(self) -> str:
-        """The metric with the highest mean fitness; the first of equals."""
+        """The metric with the highest mean fitness; ties go to the first."""
         return self.metrics[int(self.fitness.mean(axis=1).argmax())]
 
     @property
@@ -133,7 +133,7 @@ class MetricAdvice:
         if not others:
             return f"Only {first['metric']} was tried: {kept}."
         next_best = f"{others[0]['metric']} keeps {others[0]['fitness']:.0%}"
-        wins = f"is the best on {first['wins']:.0%} of random parts of them"
+        wins = f"is the best on {first['wins']:.0%} of random subsets of them"
         if self.sure:
             return f"{first['metric']} fits best: {kept} and {wins}; {next_best}."
         return f"The answers cannot tell which fits best. {first['metric']} leads: {kept} and {wins}; {next_best}."
@@ -150,7 +150,7 @@ class MetricAdvice:
         return sorted(rows, key=lambda row: -float(row["fitness"]))
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the mean fitness of each metric; returns the figure, not shown."""
+        """Draw the mean fitness of each metric and return the figure, without showing it."""
         rows = self.table()
         marked = [place == 0 for place in range(len(rows))]
         names, values = [row["metric"] for row in rows], [row["fitness"] for row in rows]

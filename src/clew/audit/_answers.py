@@ -46,7 +46,7 @@ _FIELDS = ("pair", "answer", "confidence", "annotator", "time", "is_check")
 
 
 def answers_from(answers: Any, n_rows: int, ids: Any = None) -> StatedAnswers:
-    """Read `Constraints`, or a list of answers as `review` describes it. Records name rows by `ids`, if given."""
+    """Read `Constraints`, or a list of answers in the form of `review`. Records name rows by `ids`, if given."""
     if isinstance(answers, Constraints):
         stated = [(answers.must_link, answers.must_link_confidence, SAME)]
         stated.append((answers.cannot_link, answers.cannot_link_confidence, DIFFERENT))
@@ -133,7 +133,7 @@ def _confidence(entry: Mapping[str, Any], index: int) -> float:
 
 
 def constraints_from(given: Any, n_rows: int | None) -> Constraints:
-    """Read constraints in any form that `Constraints.of` takes, or a list of answers as `review` describes it."""
+    """Read constraints in any form that `Constraints.of` takes, or a list of answers in the form of `review`."""
     if not _is_list_of_answers(given):
         return Constraints.of(given, n_samples=n_rows)
     stated = answers_from(given, sys.maxsize if n_rows is None else n_rows)

@@ -1,4 +1,4 @@
-"""The picture of a tree of clusters, in which must-links and blocked merges stand out."""
+"""Draw a dendrogram in which must-links and blocked merges stand out."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def plot_dendrogram(
     Parameters
     ----------
     model : ConstrainedAgglomerative or SpaceLevelAgglomerative
-        A fitted one, with two rows or more.
+        A fitted estimator, with two rows or more.
     names : sequence of length n_samples, optional
         A name for each row. Default: row numbers.
     most_leaves : int, default=60
-        Of a larger tree, only the last merges are drawn; a leaf is then a cluster, with its number of rows in brackets.
+        Larger trees show only the last merges. A leaf is then a cluster, with its number of rows in brackets.
     ax : matplotlib axes, optional
         Where to draw. Default: a new figure.
 
@@ -87,7 +87,7 @@ def plot_dendrogram(
     axes.axhline(_height_of_labels(model), color=_plots.FAINT, linewidth=0.8, linestyle=(0, (4, 3)))
     entries["level of labels_"] = (_plots.FAINT, (0, (4, 3)))
     _plots.legend(axes, entries)
-    axes.set_ylim(-0.02 * axes.get_ylim()[1])  # must-links at 0 stay visible
+    axes.set_ylim(-0.02 * axes.get_ylim()[1])  # keep must-links at height 0 visible
     axes.set_ylabel("distance", color=_plots.FAINT)
     return _plots.finish(axes, f"{type(model).__name__}: {len(model.cluster_labels_)} clusters")
 

@@ -34,11 +34,11 @@ BoolArray = npt.NDArray[np.bool_]
 _MOST_ROWS = 4000
 # Largest number of columns of a view. Wider data is projected on its principal components.
 _MOST_COLUMNS = 100
-# Distances below this share of the median are raised to it, because the logarithm of a tiny one would dominate.
+# Distances below this share of the median are raised to it, because the logarithm of a tiny distance would dominate.
 _NEAR = 1e-3
-# Clusterings per view without answers, and factors of k for the finer ones.
+# Number of clusterings per view without answers, and factors of k for the finer ones.
 _MEMBERS, _FINER = 6, (2, 3, 4)
-# Folds of the answers for cross-validation, and number of repetitions.
+# Number of folds of the answers for cross-validation, and number of repetitions.
 _PARTS, _DRAWS = 5, 2
 _NEIGHBOURS = 10
 # Regularisation of the models; their columns are scaled to variance 1.
@@ -49,14 +49,14 @@ _LEAST = 5
 
 @dataclass(frozen=True)
 class Testimony:
-    """Prediction for each pair, without its own answer.
+    """Predictions for each pair from all other answers.
 
     Attributes
     ----------
     chance : ndarray of shape (n_pairs,)
         Probability that the pair would be answered "same".
     margin : ndarray of shape (n_pairs,)
-        Distance of the pair from the borders of clusters, for the row nearer to one: 0 at a border, 1 at a centre.
+        Distance from the border between clusters, of the row nearer to a border: 0 at a border, 1 at a centre.
     """
 
     chance: FloatArray
@@ -90,7 +90,7 @@ def testimony(X: Any, pairs: IntArray, same: BoolArray, n_clusters: int, rng: np
 
 
 def named_and_more(n_rows: int, pairs: IntArray, rng: np.random.Generator, most: int) -> tuple[IntArray, IntArray]:
-    """Choose the rows to cluster (those in pairs, and others up to `most`), and renumber the pairs."""
+    """Choose the rows to cluster: all rows in pairs, and random others up to `most` in all. Renumber the pairs."""
     named = np.unique(pairs)
     others = np.setdiff1d(np.arange(n_rows), named)
     n_more = min(len(others), max(most - len(named), 0))
@@ -99,7 +99,7 @@ def named_and_more(n_rows: int, pairs: IntArray, rng: np.random.Generator, most:
 
 
 def views_of(X: Any) -> list[FloatArray]:
-    """The rows as they are, with columns of variance 1, and as normal scores of their ranks."""
+    """Three views: the given rows, columns scaled to variance 1, and normal scores of the ranks."""
     if sparse.issparse(X):
         X = normalize(X)
         if min(X.shape) > _MOST_COLUMNS // 2:
@@ -116,7 +116,7 @@ def views_of(X: Any) -> list[FloatArray]:
 
 
 def neighbour_view(rows: FloatArray, n_columns: int) -> FloatArray | None:
-    """Leading eigenvectors of the graph of nearest neighbours, the first one last; None for too few rows."""
+    """Leading eigenvectors of the graph of nearest neighbours, in ascending order; None if there are too few rows."""
     if len(rows) <= 2 * _NEIGHBOURS + n_columns:
         return None
     graph = kneighbors_graph(rows, _NEIGHBOURS, include_self=False)
@@ -208,7 +208,7 @@ def _model_judge(columns: FloatArray, same: BoolArray, weight: float) -> Judge:
 
 
 def _logistic(X: FloatArray, y: BoolArray, weight: float) -> FloatArray:
-    """Intercept and non-negative coefficients of a logistic regression with the penalty of scikit-learn's, C=weight."""
+    """Intercept and non-negative coefficients of a logistic regression, with scikit-learn's L2 penalty for C=weight."""
     sign = np.where(y, 1.0, -1.0)
 
     def loss(values: FloatArray) -> tuple[float, FloatArray]:

@@ -25,13 +25,13 @@ from clew.solvers.medoid_program import dual_by_program
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
-# A constraint is suspect if it costs more than this share of the cost of moving a typical row, if all others cost
-# nothing. docs/decisions.md shows how F1 depends on it.
+# If all other constraints cost nothing, a constraint is suspect if it costs more than this share of the cost of moving
+# a typical row. docs/decisions.md shows how F1 depends on it.
 TOLERANCE = 0.2
 # A constraint is free if its price is below this share of the cost of moving a typical row, the size of the last steps.
 FREE = 1e-3
 MAX_ITER = 300
-# Most rows for the linear program, whose size grows with their square: it then takes seconds, up to a minute.
+# Largest number of rows for the linear program, whose size grows with its square. It then takes up to a minute.
 MOST_ROWS_OF_PROGRAM = 200
 
 
@@ -47,9 +47,9 @@ class Impact:
     label_score : ndarray of shape (n_samples,) or None
         Score of each given class, 0 for rows without one; None if no classes are given.
     must_group_score, cannot_group_score : ndarray of shape (n_samples, n_columns) or None
-        Score of each row's membership in its group, likewise.
+        Score of each row's membership in its group, 0 for rows without a group; None if no groups are given.
     must_link_multipliers, cannot_link_multipliers : ndarray of shape (n_pairs, n_clusters)
-        The parts of each score, by cluster; with ``solver="lp"`` by candidate medoid.
+        The parts of each score: one for each cluster, or with ``solver="lp"`` one for each candidate medoid.
     unit : float
         Cost of moving a typical row to its second-best cluster: the median over all rows.
     tolerance : float
@@ -61,11 +61,11 @@ class Impact:
     history : ndarray of shape (n_rounds, 2)
         Bound of each round, and best bound so far.
     converged : bool
-        Whether the bound was flat before `max_iter`. If not, scores are partial: `message` says so.
+        Whether the bound had converged before `max_iter`. If not, scores are preliminary, and `message` says so.
     model : str
         "kmeans", "kmedoids", or the class of the fitted model.
     must_link_chance, cannot_link_chance : ndarray of shape (n_pairs,) or None
-        Chance that the fitted model puts both rows of the pair in one cluster; None without such a model.
+        Probability that the fitted model puts both rows of the pair in one cluster; None without a fitted model.
     """
 
     constraints: Constraints
@@ -92,8 +92,8 @@ class Impact:
     def limit(self) -> float:
         """Price above which a constraint is suspect, in units of the cost of moving a typical row.
 
-        It is `tolerance` times the square of the share of free constraints. So the limit is lower if more constraints
-        cost something.
+        It is `tolerance` times the square of the share of free constraints: the more constraints cost something, the
+        lower the limit.
         """
         scores = [self.must_link_score, self.cannot_link_score]
         for kind in ("label", "must_group", "cannot_group"):
@@ -101,7 +101,7 @@ class Impact:
             if of_rows is not None:
                 scores.append(of_rows.ravel()[given.ravel() >= 0])
         prices = -np.concatenate(scores) / self.unit
-        free = (1 + np.count_nonzero(prices <= FREE)) / (1 + len(prices))  # with no pairs, all are free
+        free = (1 + np.count_nonzero(prices <= FREE)) / (1 + len(prices))  # 1 if there are no pairs
         return float(self.tolerance * free**2)
 
     def _suspect(self, scores: FloatArray) -> BoolArray:
@@ -143,13 +143,13 @@ class Impact:
 
     @property
     def fraction_free_multipliers(self) -> float:
-        """Share of the pairs' multipliers, one for each pair and cluster, that are 0 (thesis Eq. 6.20)."""
+        """Share of the multipliers of pairs that are 0; there is one for each pair and cluster (thesis Eq. 6.20)."""
         parts = np.concatenate([self.must_link_multipliers, self.cannot_link_multipliers])
         return float(np.count_nonzero(parts >= -FREE * self.unit) / max(parts.size, 1))
 
     @property
     def message(self) -> str:
-        """The finding in a sentence or two."""
+        """The result in one or two sentences."""
         rows = self._statements()
         n_suspect = sum(row["suspect"] for row in rows)
         some = counted(len(rows), "constraint")
@@ -199,7 +199,7 @@ class Impact:
 
         The keys are `kind`, `index` (position among its kind), `rows` (the user's ids), `score`, `price` (minus the
         score, in units of the cost of moving a typical row), `suspect`, `rank` from 1 on, and `sentence`. With a fitted
-        model, pairs also have `chance`: that the model puts both rows in one cluster.
+        model, pairs also have `chance`, the probability that the model puts both rows in one cluster.
         """
         rows = sorted(self._statements(), key=lambda row: row["score"])
         for rank, row in enumerate(rows, start=1):
@@ -208,7 +208,7 @@ class Impact:
         return rows
 
     def plot(self, ax: Any = None, *, most: int = 30) -> Any:
-        """Draw the prices of the first constraints of the table as bars; returns the figure, not shown.
+        """Draw the prices of the first constraints of the table as bars and return the figure, without showing it.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class Impact:
         )
 
     def plot_trace(self, ax: Any = None) -> Any:
-        """Draw the bound over the rounds; returns the figure, not shown."""
+        """Draw the bound over the rounds and return the figure, without showing it."""
         rounds = np.arange(1, len(self.history) + 1)
         return lines(
             rounds,
@@ -282,7 +282,7 @@ def impact(
 ) -> Impact:
     r"""Estimate what the clustering would save without each constraint.
 
-    Constraints may be contradictory or infeasible. Then the list of suspects is most useful.
+    Constraints may be contradictory or infeasible. The list of suspects is most useful in that case.
 
     Parameters
     ----------
@@ -294,11 +294,11 @@ def impact(
     n_clusters : int
     model : {"kmeans", "kmedoids"} or fitted estimator, default="kmeans"
         The criterion: squared distances to means, or distances to medoids. With a fitted model that has probabilities,
-        such as `ConstrainedGaussianMixture`, a row costs minus the logarithm of its chance in a cluster, and the
-        clusters stay as they are. The chances are those of `review`; below 0.001 they count as 0.001.
+        such as `ConstrainedGaussianMixture`, a row costs minus the logarithm of its probability in a cluster, and the
+        clusters are not changed. The probabilities are those of `review`, but at least 0.001.
     metric : str, callable or array, default="euclidean"
-        Of k-medoids: "euclidean", "manhattan", "chebyshev", "mahalanobis", "cosine", "edit", "precomputed", a function
-        of two rows, or a square matrix.
+        Metric of k-medoids: "euclidean", "manhattan", "chebyshev", "mahalanobis", "cosine", "edit", "precomputed", a
+        function of two rows, or a square matrix.
     tolerance : float, default=0.2
         A constraint is suspect if it costs more than this share of the cost of moving a typical row. The limit is lower
         if many constraints cost something (`Impact.limit`). With 0, every cost is suspect.
@@ -323,17 +323,18 @@ def impact(
 
     with multipliers <= 0, raised by subgradient steps until L is flat. The score of a pair is the sum of its best
     multipliers (Eq. 5.17); a repeated pair is priced once, at its highest confidence. A pair with confidence p < 1 may
-    be broken at p / (1 - p) times `unit`, which bounds its multipliers. A class or must-group becomes an anchor point.
-    In each cluster the anchor costs what all its rows would cost there beyond their best cluster, and each row is tied
-    to the anchor (the bounds include that cost). A cannot-group is one constraint on the number of its rows in each
-    cluster. Nothing is expanded to pairs.
+    be broken at p / (1 - p) times `unit`, which bounds its multipliers. A class or must-group becomes an anchor point,
+    and each of its rows is tied to the anchor. The cost of the anchor in a cluster is the sum, over its rows, of the
+    extra cost compared with their best cluster (the bounds include it). A cannot-group is one constraint on the number
+    of its rows in each cluster. Nothing is expanded to pairs.
 
     Time O(t (n k d + m k)) for t rounds and m pairs; memory O(n k + m k) beyond a copy of X. K-medoids stores distances
     to all rows for up to 5,700 rows, and to a random sample beyond.
     Departs from [1]_: epsilon is 0.75, not 0.5, so that correct constraints never share the price of a wrong one at the
     end of a chain. The inner minimum is a local one, from the last solution and earlier ones, so L may be a little too
     high. The steps of a constraint depend on the cost of moving its rows and shrink by a fixed factor, because a
-    distant upper bound (or none) makes the paper's steps too long. A tolerance decides instead of the sign.
+    distant upper bound (or none) makes the paper's steps too long. A constraint is suspect by a tolerance, not by the
+    sign of its score.
 
     References
     ----------
@@ -355,7 +356,7 @@ def impact(
         raise ParameterError(f"solver={solver!r} in impact: expected 'subgradient' or 'lp'.")
     if solver == "lp" and model != "kmedoids":
         named = repr(model) if isinstance(model, str) else type(model).__name__
-        raise ParameterError(f"solver='lp' with model={named}: the linear program is that of model='kmedoids'.")
+        raise ParameterError(f"solver='lp' with model={named}: the linear program is only for model='kmedoids'.")
     prepared = prepare(X, n_clusters, model, metric, as_generator(random_state))
     if solver == "lp" and prepared.n_rows > MOST_ROWS_OF_PROGRAM:
         raise DataError(
@@ -369,8 +370,8 @@ def impact(
 def filter_by_impact(found: Impact, fraction: float = 0.0, *, keep_free: bool = False) -> Constraints:
     """Keep the pairs that change the clustering, without the most suspicious ones (thesis section 6.6).
 
-    A pair with impact 0 holds anyway, so it teaches nothing. A pair with a very low impact may be wrong. The pairs in
-    between are the useful ones. On three public sets, the thesis found 0.7 to 0.8 a good fraction for a deep model.
+    A pair with impact 0 holds anyway, so it adds no information. A pair with a very low impact may be wrong. The pairs
+    in between are the useful ones. On three public sets, the thesis found 0.7 to 0.8 a good fraction for a deep model.
 
     Parameters
     ----------
@@ -419,7 +420,7 @@ def filter_by_impact(found: Impact, fraction: float = 0.0, *, keep_free: bool = 
 
 
 def check_options(tolerance: Any, max_iter: Any) -> None:
-    """Refuse an invalid tolerance or limit."""
+    """Raise if the tolerance or the limit on rounds is invalid."""
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.number) or not tolerance >= 0:
         raise ParameterError(f"tolerance={tolerance!r} in impact: expected a number >= 0.")
     if isinstance(max_iter, bool) or not isinstance(max_iter, int | np.integer) or max_iter < 1:
@@ -434,7 +435,7 @@ def impact_of(
     *,
     by_program: bool = False,
 ) -> Impact:
-    """`impact` on prepared data."""
+    """Compute `impact` on prepared data."""
     unit = model.unit
     must, must_of = distinct(constraints.must_link, constraints.must_link_confidence)
     cannot, cannot_of = distinct(constraints.cannot_link, constraints.cannot_link_confidence)
@@ -477,7 +478,7 @@ def impact_of(
 
 
 def _chances(model: Model, pairs: npt.NDArray[np.int64]) -> FloatArray | None:
-    """Chance of each pair to be together, if the model is a fitted one."""
+    """Probability that each pair is together, if the model is a fitted estimator."""
     return None if model.probabilities is None else chance_together(model.probabilities, pairs)
 
 
@@ -486,7 +487,7 @@ def _scores(
 ) -> tuple[FloatArray, FloatArray, FloatArray | None, FloatArray | None, FloatArray | None]:
     """Scores by kind: minus the sum of the multipliers over the clusters (Eq. 5.17).
 
-    A row of a cannot-group pays the price of the group in its own cluster, or in all of them without `labels`.
+    A row of a cannot-group pays the price of the group in its own cluster, or without `labels` in all clusters.
     """
     pulls, prices = 0.0 - np.abs(dual.pulls).sum(axis=1), 0.0 - dual.prices.sum(axis=1)
     n_pairs, n_labels = len(constraints.must_link), len(named.label_rows)

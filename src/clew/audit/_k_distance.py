@@ -1,4 +1,4 @@
-"""The plot from which the radius of density methods is chosen.
+"""Plot distances to the k-th nearest row, to choose the radius of density methods.
 
 Ester et al. 1996 (`ester1996`), section 4.2.
 """
@@ -25,12 +25,12 @@ def plot_k_distance(
 
     Parameters
     ----------
-    X : array-like, sparse matrix, or what ``metric="precomputed"`` takes
+    X : array-like or sparse matrix; with ``metric="precomputed"``, distances or a neighbour graph
     min_samples : int, default=5
-        As in `ConstrainedDBSCAN`; the row itself is the first.
+        As in `ConstrainedDBSCAN`. A row counts as its own first neighbour.
     metric : {"euclidean", "manhattan", "cosine", "precomputed"}, default="euclidean"
     eps : float or "auto", default="auto"
-        The radius that is marked. "auto" is the one that `ConstrainedDBSCAN` takes.
+        The radius to mark. "auto" is the automatic radius of `ConstrainedDBSCAN`.
     ax : matplotlib axes, optional
         Where to draw. Default: a new figure.
 
@@ -61,7 +61,7 @@ def plot_k_distance(
         np.where(np.isfinite(distances), distances, np.nan),
         level=radius,
         note=f"eps = {radius:.3g}: {n_core:,} of {len(distances):,} rows are core rows",
-        xlabel="rows, the least dense first",
+        xlabel="rows, least dense first",
         ylabel=f"distance to the {_ordinal(min_samples)} nearest row, itself included",
         title="Choosing eps",
         ax=ax,

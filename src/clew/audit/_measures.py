@@ -29,14 +29,14 @@ from clew.solvers.fractional_coloring import fractional_chromatic_number
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# Entries of one block of projections.
+# Number of entries in one block of projections.
 _BLOCK_ENTRIES = 4_000_000
 # Overlaps below this share of the longest vector are rounding errors.
 _ROUNDING = 1e-12
-# Least number of answers of each kind, and the share of pairs that count as near.
+# Smallest number of answers of each kind, and the share of pairs that count as near.
 _LEAST_ANSWERS, _NEAR = 8, 0.25
-# Near rows "tend to share answers" if the share of "same" among near pairs exceeds that among far ones by this much, or
-# by this factor if few pairs are the same, with a low p-value.
+# Near rows "tend to share answers" if the share of "same" is higher among near pairs than among far pairs by this
+# difference, or by this factor if few pairs are the same, with a p-value below the last number.
 _LEAST_LIFT, _LEAST_RATIO, _SURE = 0.15, 3.0, 0.05
 
 
@@ -89,16 +89,16 @@ def _some_pairs(known: Constraints, name: str) -> IntArray:
 
 
 def coherence(X: Any, constraints: Any) -> float:
-    """Share of the (must-link, cannot-link) pairs that do not overlap along the same direction.
+    """Share of the combinations of a must-link and a cannot-link that do not overlap along the same direction.
 
     A must-link and a cannot-link are coherent if they do not overlap when projected on each other's line (survey Eq. 95
-    to 97, with the overlap of two intervals for Eq. 96). The metric is Euclidean. Transform X for another one.
+    to 97, with the overlap of two intervals for Eq. 96). The metric is Euclidean. For another one, transform X first.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
     constraints : Constraints, dict, frame, path, or list of answers as in `review`
-        Given pairs, of both kinds.
+        Only given pairs are used. There must be must-links and cannot-links.
 
     Notes
     -----
@@ -152,7 +152,7 @@ class Difficulty:
     lower, upper : float
         Bounds on the number; infinite if the constraints contradict each other.
     n_core : int
-        Number of components left after removing those that can always be coloured.
+        Number of components that remain after removing all components that can always be coloured.
     """
 
     lower: float
@@ -166,7 +166,7 @@ class Difficulty:
 
     @property
     def message(self) -> str:
-        """The finding in a sentence."""
+        """The result in a sentence."""
         if self.lower == np.inf:
             return "The constraints contradict each other, so no number of clusters is enough."
         least = int(np.ceil(self.lower - 1e-6))
@@ -234,7 +234,7 @@ class Propagation:
 
     @property
     def message(self) -> str:
-        """The finding in a sentence."""
+        """The result in a sentence."""
         if self.verdict == "unknown":
             return f"Too few answers to tell whether near rows share them: {_LEAST_ANSWERS} of each kind are needed."
         shares = f"{self.near_same:.0%} of the near pairs are the same, {self.far_same:.0%} of the others"
@@ -249,14 +249,14 @@ class Propagation:
 def propagation(X: Any, constraints: Any, *, metric: Any = "euclidean") -> Propagation:
     """Test whether near rows tend to share answers, which methods that propagate answers assume.
 
-    Propagation, metric learning and questions about borders help only if they do (survey section 5.3). A counterexample
-    are tic-tac-toe boards, where one cell decides who wins.
+    Propagation, metric learning and questions about borders only help if this holds (survey section 5.3). It does not
+    hold for tic-tac-toe boards, for example, where one cell decides who wins.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
     constraints : Constraints, dict, frame, path, or list of answers as in `review`
-        Given pairs, preferably of randomly drawn rows.
+        Only given pairs are used, preferably of randomly drawn rows.
     metric : str, callable or square array, default="euclidean"
 
     Examples

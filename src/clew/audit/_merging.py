@@ -1,7 +1,7 @@
-"""Predict answers by small clusters that are merged as the other answers say.
+"""Predict answers by small clusters, merged according to the other answers.
 
-A class may consist of several separate groups, which no clustering with the right number of clusters joins. Small
-clusters that answers merge do.
+A class may consist of several separate groups, which no clustering with the right number of clusters joins. Merging
+small clusters by the answers can join them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-# Number of small clusters: at least this many, and this many for each of the largest number asked for.
+# Number of small clusters: the second value times the largest number of clusters, but at least the first value.
 _SMALL, _PER_CLUSTER = 25, 2
-# Least number of rows for each small cluster, on average.
+# Smallest mean number of rows of a small cluster.
 _ROWS = 4
-# A merger that raises the cost by this many times the mean cost of a small cluster needs one answer "same" more.
+# A merge needs one more answer "same" for each rise of the cost by this many times the mean cost of a small cluster.
 _COST_OF_ANSWER = 4.0
 # Number of clusterings, each with its own folds of the answers.
 _DRAWS = 2
@@ -36,7 +36,7 @@ def merged_votes(
     numbers: tuple[int, ...],
     rng: np.random.Generator,
 ) -> FloatArray:
-    """For each number of clusters: the share of the merged clusterings that join each pair, without its own answer."""
+    """For each number of clusters: the share of merged clusterings, made without a pair's own answer, that join it."""
     n_small = max(1, min(max(_SMALL, _PER_CLUSTER * max(numbers)), len(view) // _ROWS))
     votes = np.zeros((len(numbers), len(pairs)))
     for _ in range(_DRAWS):
@@ -55,7 +55,7 @@ def merged_votes(
 
 
 def _balance(ends: IntArray, same: BoolArray, n_small: int) -> FloatArray:
-    """Answers "same" minus answers "different" between each two small clusters."""
+    """Number of answers "same" minus number of answers "different" between any two small clusters."""
     balance = np.zeros((n_small, n_small))
     np.add.at(balance, (ends[:, 0], ends[:, 1]), np.where(same, 1.0, -1.0))
     return balance + balance.T
@@ -66,7 +66,8 @@ def merge_small(
 ) -> dict[int, IntArray]:
     """The group of each small cluster, for every number of groups down to `least`.
 
-    The next two groups to merge have the highest balance of answers minus the rise of the k-means cost in `unit`.
+    The next two groups to merge have the highest balance of answers, minus the rise of the k-means cost divided by
+    `unit`.
 
     Examples
     --------

@@ -16,13 +16,13 @@ from clew._words import counted, listed
 from clew.constraints import Constraints
 from clew.density import ConstrainedDBSCAN
 
-# Rows that are looked at for the shape of the clusters; the others are left out at random.
+# Largest number of rows in the random sample that is used to find the shape of clusters.
 _MOST_ROWS = 2000
-# Clusters are taken to be round if at most this share of their rows is nearer to the centre of another cluster.
+# Clusters count as round if at most this share of their rows is nearer to the centre of another cluster.
 _MOST_MISPLACED = 0.05
 # Beyond this many rows, a matrix of all distances takes more than 3 GB.
 _MOST_FOR_MATRIX = 20_000
-# Where fewer rows lie outside of dense regions, there are groups of at least five rows rather than pairs of duplicates.
+# If a smaller share of rows is outside dense regions, groups have at least five rows and are not pairs of duplicates.
 _MOST_OUTSIDE = 0.5
 _KINDS = {"labels": "labels", "must_link": "must-links", "cannot_link": "cannot-links"}
 
@@ -89,7 +89,7 @@ class TableFacts:
 
 @dataclass(frozen=True)
 class Suitability:
-    """How well one method suits: "yes", "with care" or "no", and why."""
+    """Whether one method suits ("yes", "with care" or "no"), and why."""
 
     method: str
     suits: str
@@ -117,15 +117,16 @@ class MethodAdvice:
 def advise_methods(X: Any, constraints: Any = None, *, random_state: int = 0) -> MethodAdvice:
     """Say which clusterers suit a table and its constraints, and why.
 
-    Size, sparseness, the shape of dense regions and the kinds of constraints are held against the capabilities of each
-    method with its default parameters. Nothing is clustered but a sample, by `ConstrainedDBSCAN` without constraints.
+    The size of the table, its sparsity, the shape of dense regions and the kinds of constraints are compared with the
+    capabilities of each method with its default parameters. Only a sample is clustered, by `ConstrainedDBSCAN` without
+    constraints.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
     constraints : Constraints, labels, dict, frame, sparse matrix, path or None
     random_state : int, default=0
-        Draws the sample of a large table.
+        Seed of the sample of a large table.
 
     Returns
     -------
@@ -147,7 +148,7 @@ def advise_methods(X: Any, constraints: Any = None, *, random_state: int = 0) ->
 
 
 def table_facts(X: Any, known: Constraints, random_state: int) -> TableFacts:
-    """Look at the rows, or a sample of them, and at the constraints."""
+    """Collect facts about the constraints and about the rows, or a sample of them."""
     n_rows, n_columns = X.shape
     chosen = np.arange(n_rows)
     if n_rows > _MOST_ROWS:
@@ -188,11 +189,11 @@ def _are_counts(X: Any) -> bool:
 
 
 def suitability(name: str, estimator: Any, facts: TableFacts) -> Suitability:
-    """Hold the capabilities of a method against a table."""
+    """Compare the capabilities of a method with the facts about a table."""
     can = estimator.capabilities
     no, care, good = _obstacles(can, facts), _cautions(can, facts), _merits(can, facts)
     if estimator._measures_angles and not facts.sparse:
-        care.append("It compares directions from the origin, which suits texts and embeddings.")
+        care.append("It compares rows by the cosine, which suits texts and embeddings.")
     suits = "no" if no else "with care" if care else "yes"
     return Suitability(name, suits, tuple(no or care + good or ["No reason against it was found."]))
 
@@ -202,11 +203,11 @@ def _obstacles(can: Capabilities, facts: TableFacts) -> list[str]:
     if can.pairwise is not None:
         found.append("It takes a square matrix, not a table.")
     if can.counts and not facts.counts:
-        found.append("It takes counts, such as those of words, and this table holds other numbers.")
+        found.append("It takes counts, such as word counts, and this table holds other numbers.")
     if facts.sparse and not can.sparse:
         found.append("It does not take sparse rows.")
     if can.quadratic and facts.n_rows > _MOST_FOR_MATRIX:
-        found.append(f"It keeps the distances between all rows, too many beyond {_MOST_FOR_MATRIX:,} rows.")
+        found.append(f"It stores all distances between rows, which is too much beyond {_MOST_FOR_MATRIX:,} rows.")
     if facts.contradictory and can.must_link == "hard" and not can.prices_doubt:
         found.append("It refuses constraints that contradict each other.")
     return found
@@ -225,7 +226,7 @@ def _cautions(can: Capabilities, facts: TableFacts) -> list[str]:
     if can.tables and facts.noise < _MOST_OUTSIDE:
         found.append("It is made for very many small groups, and most of these rows lie in dense regions.")
     if facts.doubtful and can.must_link == "hard" and not can.prices_doubt:
-        found.append("It takes doubtful pairs for certain: set min_confidence.")
+        found.append("It treats doubtful pairs as certain: set min_confidence.")
     if facts.contradictory and can.prices_doubt:
         found.append("It refuses contradictions among certain pairs.")
     return found

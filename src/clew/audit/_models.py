@@ -21,18 +21,18 @@ from clew.medoids._search import plain_medoids
 from clew.partitional import SeededKMeans
 from clew.solvers.criteria import Criterion, FixedCosts, FloatArray, IntArray, MedoidDistances, SquaredDistances
 
-# Starts of k-medoids, each followed by swaps until none pays.
+# Number of starts of k-medoids, each followed by swaps until no swap helps.
 _STARTS = 5
-# A smaller chance of a fitted model counts as this one, so that costs are finite. On ten tables, the suspects have the
-# same F1 with 1e-2 and with 1e-300.
+# Lower bound on the probabilities of a fitted model, so that costs are finite. On ten tables, the F1 of the suspects is
+# the same with 1e-2 and with 1e-300.
 _LEAST_CHANCE = 1e-3
-# Most confidence of an answer in a model that judges answers, so that a method that prices doubt can overrule it.
+# Upper bound on the confidence of answers in a model that judges them, so that a soft method can overrule an answer.
 _MOST_CONFIDENCE = 0.9
 
 
 @dataclass(frozen=True)
 class Model:
-    """A criterion on some rows.
+    """A clustering criterion for some rows.
 
     Attributes
     ----------
@@ -44,11 +44,11 @@ class Model:
     costs : ndarray of shape (n_rows, n_clusters)
         Cost of every row with each centre.
     criterion : callable
-        ``criterion(tied, anchors)`` is what `dual_ascent` takes.
+        ``criterion(tied, anchors)`` returns the criterion that `dual_ascent` takes.
     distances : ndarray of shape (n_rows, n_candidates) or None
-        Of k-medoids: distances from every row to every candidate.
+        For k-medoids: distances from every row to every candidate.
     probabilities : ndarray of shape (n_rows, n_clusters) or None
-        Of a fitted model: the chance of each cluster for each row.
+        For a fitted model: the probability of each cluster for each row.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Model:
 
 
 def prepare(X: Any, n_clusters: int, model: Any, metric: Any, rng: np.random.Generator) -> Model:
-    """Check the data and cluster them without constraints, or take the clusters of a fitted model."""
+    """Check the data and cluster them without constraints, or use the clusters of a fitted model."""
     if not isinstance(model, str):
         return _fitted(X, n_clusters, model, metric)
     check_model(model, metric)
@@ -87,12 +87,12 @@ def prepare(X: Any, n_clusters: int, model: Any, metric: Any, rng: np.random.Gen
 
 
 def has_probabilities(model: Any) -> bool:
-    """Whether a model gives each row a chance for each cluster."""
+    """Whether a model has probabilities of each cluster for each row."""
     return hasattr(model, "predict_proba") or hasattr(model, "probabilities_")
 
 
 def probabilities_of(model: Any, X: Any, n_rows: int) -> FloatArray:
-    """Chance of each cluster for each row, by a fitted model: without constraints if the model can predict."""
+    """Probability of each cluster for each row, by a fitted model. Constraints are ignored if the model can predict."""
     if not has_probabilities(model):
         raise ParameterError(
             f"model={type(model).__name__} has no probabilities. Give a fitted mixture, such as "
@@ -108,13 +108,13 @@ def probabilities_of(model: Any, X: Any, n_rows: int) -> FloatArray:
 
 
 def predicting_methods() -> dict[str, type[Any]]:
-    """The clusterers that give new rows probabilities, by their name in the shell."""
+    """The clusterers that have probabilities for new rows, by their name in the shell."""
     return {name: kind for name, kind in by_method_name("clusterer").items() if hasattr(kind, "predict_proba")}
 
 
 @quietly()
 def fitted_model(name: str, X: Any, constraints: Constraints, n_clusters: int, random_state: Any) -> Any:
-    """A method with probabilities, by its name, fitted to rows and to answers that may be wrong."""
+    """Fit a method with probabilities, given by its name, to rows and to answers that may be wrong."""
     able, found = predicting_methods(), find_method(name, "clusterer")
     if found not in able:
         raise ParameterError(f"{found} has no probabilities for new rows. Choose one of {', '.join(sorted(able))}.")
@@ -127,21 +127,20 @@ def fitted_model(name: str, X: Any, constraints: Constraints, n_clusters: int, r
 
 
 def chance_together(probabilities: FloatArray, pairs: IntArray) -> FloatArray:
-    """Chance that a model puts both rows of each pair in one cluster."""
+    """Probability that a model puts both rows of each pair in one cluster."""
     found = (probabilities[pairs[:, 0]] * probabilities[pairs[:, 1]]).sum(axis=1)
     return np.asarray(np.clip(found, 0, 1))
 
 
 def check_model(model: Any, metric: Any) -> None:
-    """Refuse an unknown criterion, and metrics that its centres do not fit."""
+    """Raise if the criterion is unknown, or if the metric does not fit its centres."""
     if model not in ("kmeans", "kmedoids"):
         named = repr(model) if isinstance(model, str) else type(model).__name__
         raise ParameterError(f"model={named}: expected 'kmeans' or 'kmedoids'.")
     if model == "kmeans" and (not isinstance(metric, str) or metric != "euclidean"):
         named = repr(metric) if isinstance(metric, str) else f"a {type(metric).__name__}"
         raise ParameterError(
-            f"metric={named} with model='kmeans': its centres are means, which fit 'euclidean' only. "
-            "Use model='kmedoids'."
+            f"metric={named} with model='kmeans': its centres are means, which need 'euclidean'. Use model='kmedoids'."
         )
 
 
@@ -162,7 +161,7 @@ def _rows(X: Any, n_clusters: int) -> Any:
 
 
 def _fitted(X: Any, n_clusters: int, model: Any, metric: Any) -> Model:
-    """The clusters of a fitted model; a row costs minus the logarithm of its chance."""
+    """The clusters of a fitted model; a row costs minus the logarithm of its probability."""
     name = type(model).__name__
     if not isinstance(metric, str) or metric != "euclidean":
         raise ParameterError(f"metric with model={name}: a fitted model has its own. Leave metric out.")

@@ -27,7 +27,7 @@ BoolArray = npt.NDArray[np.bool_]
 _OPTIMISTIC_THRESHOLD, _PESSIMISTIC_THRESHOLD = 0.15, 0.0
 # Differences below this share of the cost are rounding errors.
 _ROUNDING = 1e-9
-# Shakes of k-medoids in each clustering.
+# Number of shakes of k-medoids in each clustering.
 _SHAKES = 20
 
 
@@ -41,7 +41,7 @@ class NaiveImpact:
     base_cost : float
         Cost with all constraints (optimistic) or with none (pessimistic).
     threshold : float
-        A constraint is suspect if its score exceeds this share of the lowest score of its kind.
+        A constraint is suspect if its score, divided by the lowest score of its kind, exceeds this number.
     """
 
     must_link_score: FloatArray
@@ -75,14 +75,14 @@ def optimistic(
 ) -> NaiveImpact:
     """Compare the cost with all constraints and the cost without each one.
 
-    It misses wrong constraints in pairs: if two of them hold a row in the wrong cluster, leaving out either changes
-    nothing. It clusters from several starts for each pair. `impact` is better and faster.
+    If two wrong constraints both hold a row in the wrong cluster, this method misses them, because leaving out one of
+    them changes nothing. It clusters from several starts for each pair. `impact` is better and faster.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
     constraints : Constraints, dict, frame, path, or list of answers as in `review`
-        Pairs that can all hold together.
+        All pairs must be satisfiable together.
     n_clusters : int
     model : {"kmeans", "kmedoids"}, default="kmeans"
         The criterion: squared distances to means (`COPKMeans`), or distances to medoids (`ConstrainedKMedoids`).
@@ -177,7 +177,7 @@ def _estimator(n_clusters: int, model: str, metric: Any, rng: np.random.Generato
 
 
 def _lowest_cost(X: Any, constraints: Constraints, base: Any, rng: np.random.Generator) -> float:
-    """Lowest cost of a fit from the centres of `base` and one from new centres, which may reach a better optimum."""
+    """Lowest cost of two fits: one from the centres of `base`, and one from new centres."""
     centers = base.cluster_centers_ if isinstance(base, COPKMeans) else base.medoid_indices_
     starts: tuple[dict[str, Any], ...] = ({"init": centers, "n_init": 1}, {})
     fitted = [clone(base).set_params(**start, random_state=rng).fit(X, constraints=constraints) for start in starts]

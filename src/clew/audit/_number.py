@@ -27,22 +27,22 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-# Numbers at least this share as likely as the likeliest one are plausible.
+# A number is plausible if its probability is at least this share of the largest one.
 _PLAUSIBLE = 0.1
 # Largest number of rows in a clustering: the rows in answers, and others up to this many.
 _MOST_ROWS = 2000
 # Number of clusterings without answers, of each kind and size.
 _MEMBERS = 4
-# Starts of each clustering: with one, poor local optima of many clusters hide the right number.
+# Number of starts of each clustering. With one start, poor local optima of many clusters hide the right number.
 _STARTS = 2
 # Answers share rows, and the folds share answers, so their evidence is not independent. Log-likelihoods are divided by
 # this. It was chosen on the sets of `python -m benchmarks advice`.
 _TEMPERATURE = 2.0
-# Weight of the answers' prices beside the predictions. It is high enough that advice is sure only where both agree.
+# Weight of the answers' prices relative to the predictions. It is so high that advice is only sure if both agree.
 _WEIGHT_OF_COSTS = 1 / 3
 # The sources are weighted by their evidence, more mildly than Bayes' rule does.
 _SOURCE_TEMPERATURE = 4.0
-# From this agreement on (Cohen's kappa) the clusters are taken to be what the answers are about.
+# From this agreement on (Cohen's kappa), the clusters are assumed to reproduce the answers.
 _FULL_AGREEMENT = 0.75
 
 
@@ -66,17 +66,17 @@ class ClusterNumberAdvice:
 
     @property
     def best(self) -> int:
-        """The most probable number; the first of equals."""
+        """The most probable number; ties go to the first."""
         return self.candidates[int(self.probabilities.argmax())]
 
     @property
     def sure(self) -> bool:
-        """Whether the likeliest number is at least 80 % likely."""
+        """Whether the most probable number has a probability of at least 80 %."""
         return bool(self.probabilities.max() >= SURE)
 
     @property
     def plausible(self) -> tuple[int, ...]:
-        """The numbers that are at least a tenth as likely as the likeliest, which comes first."""
+        """The numbers at least a tenth as probable as the most probable one, most probable first."""
         order = np.argsort(-self.probabilities, kind="stable").tolist()
         least = _PLAUSIBLE * self.probabilities.max()
         return tuple(self.candidates[place] for place in order if self.probabilities[place] >= least)
@@ -88,7 +88,7 @@ class ClusterNumberAdvice:
         if len(self.candidates) == 1:
             return f"Only {counted(self.best, 'cluster')} was tried, so there is nothing to advise."
         if self.sure:
-            told = f"The answers speak for {counted(self.best, 'cluster')}: {chance[self.best]:.0%} likely."
+            told = f"The answers suggest {counted(self.best, 'cluster')}: {chance[self.best]:.0%} likely."
         elif len(self.plausible) <= len(self.candidates) / 2:
             named = listed([f"{k} ({chance[k]:.0%})" for k in self.plausible], "and")
             told = f"The answers cannot tell between {named} clusters."
@@ -110,7 +110,7 @@ class ClusterNumberAdvice:
         return [{"n_clusters": k, "probability": chance, "agreement": kappa} for k, chance, kappa in rows]
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the probability over the number of clusters; returns the figure, not shown."""
+        """Draw the probability over the number of clusters and return the figure, without showing it."""
         curve = {"probability": self.probabilities}
         return lines(self.candidates, curve, xlabel="clusters", ylabel="probability", title=self.message, ax=ax)
 
@@ -127,14 +127,14 @@ def advise_n_clusters(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features), or what `metric` takes
+    X : array-like or sparse matrix of shape (n_samples, n_features), or the data for `metric`
     constraints : Constraints, dict, frame, path, or list of answers as in `review`
         Only given pairs are used.
     candidates : sequence of int, default=range(2, 11)
         Numbers of clusters to try.
     metric : str, callable or square array, default="euclidean"
-        As in `metric_fitness`. Under another metric than "euclidean" a row is represented by its distances to the
-        others.
+        As in `metric_fitness`. Under any metric except "euclidean", a row is represented by its distances to the other
+        rows.
     random_state : int, Generator, RandomState or None, default=0
 
     Returns
@@ -150,9 +150,9 @@ def advise_n_clusters(
 
     With s and d answers "same" and "different" about pairs that a clustering joins, and s' and d' about pairs that it
     separates, the likelihood of k is B(1 + s, 1 + d) B(1 + s', 1 + d'), B the beta function. It is raised to the power
-    1/2, because answers share rows. The posterior probabilities of the six kinds are averaged,
-    those with more evidence counting more. A third of the probability comes from prices (`impact`): with the right
-    number the most answers cost nothing (thesis 5.4.1, `randel2021`). So the advice is sure only where both agree.
+    1/2, because answers share rows. The posterior probabilities of the six kinds are averaged, with a higher weight for
+    kinds with more evidence. A third of the probability comes from prices (`impact`): with the right number, most
+    answers cost nothing (thesis 5.4.1, `randel2021`). So the advice is only sure if both agree.
 
     If clusterings of no size reproduce the answers, the answers say nothing about the number of clusters: below a kappa
     of 0.75 the posterior is mixed with equal probabilities. A class with hardly any answers, such as a very small one,
@@ -222,25 +222,25 @@ def _predictions(
 
 
 def _counts(votes: FloatArray, same: BoolArray) -> tuple[float, float, float, float]:
-    """Numbers of answers "same" and "different" about joined pairs, then about separated ones, weighted by votes."""
+    """Numbers of answers "same" and "different" about joined pairs, then about separated pairs, weighted by votes."""
     joined, separated = votes, 1 - votes
     return joined[same].sum(), joined[~same].sum(), separated[same].sum(), separated[~same].sum()
 
 
 def _log_likelihood(votes: FloatArray, same: BoolArray) -> float:
-    """Of the answers, the shares of "same" among joined and among separated pairs being uniform beforehand."""
+    """Log-likelihood of the answers. The shares of "same" among joined and separated pairs have uniform priors."""
     same_joined, different_joined, same_separated, different_separated = _counts(votes, same)
     return float(betaln(1 + same_joined, 1 + different_joined) + betaln(1 + same_separated, 1 + different_separated))
 
 
 def _log_cost(free: FloatArray, n_answers: int) -> FloatArray:
-    """Log-likelihood of the number of costly answers, at the most likely error rate of at most one half."""
+    """Log-likelihood of the number of answers with a cost, at the most likely error rate up to one half."""
     costly = np.minimum((n_answers * (1 - free) + 0.5) / (n_answers + 1), 0.5)
     return np.asarray(n_answers * (costly * np.log(costly) + (1 - costly) * np.log(1 - costly)))
 
 
 def _kappa(votes: FloatArray, same: BoolArray) -> float:
-    """Cohen's kappa between votes and answers; 0 where chance alone would agree always."""
+    """Cohen's kappa between votes and answers; 0 if they would always agree by chance."""
     same_joined, _, _, different_separated = _counts(votes, same)
     agree = (same_joined + different_separated) / len(same)
     joins, says_same = votes.mean(), same.mean()

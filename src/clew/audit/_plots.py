@@ -1,4 +1,4 @@
-"""The few pictures that audits draw; matplotlib is loaded on use."""
+"""Plots of the audits. Matplotlib is loaded on first use."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from clew.exceptions import MissingExtraError
 
-# Colours that stay apart for every kind of colour vision; suspects are the warm one.
+# Colours that can be distinguished with any colour vision; suspects have the warm one.
 FINE, SUSPECT, BEST, FAINT = "#88a3b8", "#c1443c", "#117733", "#6b7280"
 _LINES = ("#332288", "#117733", "#c1443c", "#999933", "#88a3b8", "#882255")
 
 
 def panels(n_panels: int, height: float) -> Any:
-    """Axes one below the other in a new figure."""
+    """Make a new figure with axes one below the other."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -29,7 +29,7 @@ def _axes(ax: Any, height: float) -> Any:
 
 
 def finish(axes: Any, title: str) -> Any:
-    """Add the title and remove the frame; the figure."""
+    """Add the title, remove the frame, and return the figure."""
     axes.set_title(title, loc="left", fontsize=11)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
@@ -47,7 +47,7 @@ def bars(
     limit: float | None = None,
     ax: Any = None,
 ) -> Any:
-    """Horizontal bars, the first on top; marked ones stand out, a dashed line shows the limit."""
+    """Draw horizontal bars, the first on top. Marked bars stand out, and a dashed line shows the limit."""
     axes = _axes(ax, 1.2 + 0.24 * max(len(names), 4))
     places = range(len(names))
     axes.barh(places, values, color=[colour if mark else FINE for mark in marked], height=0.7)
@@ -60,7 +60,7 @@ def bars(
 
 
 def lines(x: Any, curves: Mapping[str, Any], *, xlabel: str, ylabel: str, title: str, ax: Any = None) -> Any:
-    """Curves over a common axis, with a legend when there are several."""
+    """Draw curves over a common axis, with a legend if there are several."""
     axes = _axes(ax, 4.2)
     for place, (name, values) in enumerate(curves.items()):
         axes.plot(x, values, color=_LINES[place % len(_LINES)], linewidth=1.4, label=name, marker=".", markersize=3)
@@ -72,7 +72,7 @@ def lines(x: Any, curves: Mapping[str, Any], *, xlabel: str, ylabel: str, title:
 
 
 def curve(x: Any, y: Any, *, level: float, note: str, xlabel: str, ylabel: str, title: str, ax: Any = None) -> Any:
-    """One curve from 0 upwards, and a dashed line at a level with a note on it."""
+    """Draw a curve on an axis that starts at 0, and a dashed line with a note at one level."""
     axes = _axes(ax, 4)
     axes.plot(x, y, color=FINE, linewidth=2)
     axes.axhline(level, color=SUSPECT, linewidth=1, linestyle=(0, (4, 3)))
@@ -96,7 +96,7 @@ def dash(axes: Any, color: str, dashes: Any) -> None:
 
 
 def legend(axes: Any, entries: Mapping[str, tuple[str, Any]]) -> None:
-    """A legend of lines above the axes: colour and style by name."""
+    """Draw a legend of lines above the axes, with the colour and style of each name."""
     from matplotlib.lines import Line2D
 
     lines = [Line2D([], [], color=color, linestyle=style) for color, style in entries.values()]

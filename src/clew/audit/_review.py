@@ -25,18 +25,18 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-# Error rate of a clustering that is given as an opinion, and the bounds of the error rates of answers.
+# Assumed error rate of a given clustering, and the bounds on the error rates of answers.
 _USUAL, _LEAST, _MOST = 0.1, 0.005, 0.45
 # Beta prior of the error rate, as numbers of wrong and right answers.
 _PRIOR_ERRORS, _PRIOR_RIGHT = 1.0, 30.0
-# Prior of the exponent of a pair's margin, and standard deviation of that and of the log of the slope.
+# Prior mean of the exponent of a pair's margin, and prior standard deviation of this exponent and of the log-slope.
 _BORDER, _SPREAD_OF_SLOPE = 1.0, 0.5
-# The data alone never make a pair surer than this.
+# Probabilities from the data alone are kept this far from 0 and 1.
 _LEAST_TRUTH = 0.03
-# Weight of the overall error rate as prior of an annotator's rate, as a number of answers.
+# Weight of the overall error rate in the prior of an annotator's rate, as a number of answers.
 _PRIOR_ANSWERS = 10
-# A price, in units of a typical row's move, that speaks neither for nor against an answer; what others add to the
-# log-odds: this much per doubling over it, at most thrice.
+# A price of the first value, in units of moving a typical row, is neutral. Each doubling of the price adds the second
+# value to the log-odds, and each halving subtracts it, at most as often as the third value.
 _NEUTRAL_PRICE, _PRICE_WEIGHT, _MOST_DOUBLINGS = 0.1, 0.15, 3.0
 _ROUNDS = 10
 # Largest number of contradictions that are examined.
@@ -59,7 +59,7 @@ class Doubt:
     likely : {"same", "different"}
         The likely right answer.
     reasons : tuple of str
-        Evidence against the answer, in sentences; or evidence for it, if there is none against it.
+        Evidence against the answer, in sentences. If there is none, evidence for it.
     annotator, time : object
         As given.
     """
@@ -99,7 +99,7 @@ class Review:
 
     @property
     def message(self) -> str:
-        """The finding in a sentence."""
+        """The result in a sentence."""
         if not self.doubts:
             return "There are no answers to look at: none says same or different."
         likely_wrong = sum(doubt.likely != doubt.answer for doubt in self.doubts)
@@ -131,7 +131,7 @@ class Review:
         ]
 
     def plot(self, ax: Any = None, *, most: int = 30) -> Any:
-        """Draw the suspicion of the first answers as bars; returns the figure, not shown."""
+        """Draw the suspicion of the first answers as bars and return the figure, without showing it."""
         doubts = self.doubts[:most]
         return bars(
             [f"{doubt.rows[0]} – {doubt.rows[1]}  {doubt.answer}" for doubt in doubts],
@@ -146,7 +146,7 @@ class Review:
 
 @dataclass(frozen=True)
 class _WeighedAnswers:
-    """The chance that each answer is wrong, and the chance, without the answer itself, that it is right."""
+    """The probability that each answer is wrong, and the probability from all other evidence that it is right."""
 
     suspicion: FloatArray
     agreeing: FloatArray
@@ -173,16 +173,16 @@ def review(
         A record is an answer of a file (`clew.constraints.read_answers`), of a session (`Session.answers`) or of
         questions (`Questions.answers`). Records of files and sessions name rows by `ids`, if there are any. A dict has
         `pair`, `answer` and perhaps `confidence`, `annotator`, `time`, `is_check`; a tuple has them in this order.
-        `pair` are two row positions. `answer` is read as in files: same / different / unsure, must / cannot, yes / no,
-        …; unsure answers are ignored. `Constraints` are read as their must-links, then their cannot-links.
+        `pair` is two row positions. `answer` is read as in files: same / different / unsure, must / cannot, yes / no,
+        and so on; unsure answers are ignored. `Constraints` give their must-links first and then their cannot-links.
     n_clusters : int
     labels : array-like of shape (n_samples,), optional
         A clustering that counts as additional evidence; -1 for rows without a cluster.
     model : fitted estimator, optional
         A model with probabilities, such as `ConstrainedGaussianMixture`, that counts as additional evidence. The
-        chance that it puts both rows of a pair in one cluster is the sum over clusters of the product of their
-        probabilities. They come from ``predict_proba(X)``, which ignores constraints, so that no answer is evidence for
-        itself. They come from `probabilities_` if the model cannot predict.
+        probability that two rows are in one cluster is the sum, over clusters, of the product of their probabilities.
+        These come from ``predict_proba(X)``, which ignores constraints, so that no answer is evidence for itself. If
+        the model cannot predict, they come from `probabilities_`.
     ids : array-like of shape (n_samples,), optional
         The user's ids of the rows. Default: the ids of `Constraints`.
     random_state : int, Generator, RandomState or None, default=0
@@ -257,7 +257,7 @@ def _claim(same: bool) -> str:
 
 
 def _opinion(labels: Any, pairs: IntArray, n_rows: int) -> FloatArray | None:
-    """+1 where a given clustering joins the pair, -1 where it separates it, 0 where it says nothing."""
+    """+1 if a given clustering joins the pair, -1 if it separates the pair, 0 if a row has no cluster."""
     if labels is None:
         return None
     clusters = np.asarray(labels)
@@ -268,14 +268,14 @@ def _opinion(labels: Any, pairs: IntArray, n_rows: int) -> FloatArray | None:
 
 
 def _modelled(probabilities: FloatArray | None, pairs: IntArray) -> FloatArray | None:
-    """From -1 to 1 where a model puts the rows of a pair surely apart to surely together."""
+    """A number from -1 (the model surely separates the pair) to 1 (it surely joins the pair)."""
     if probabilities is None:
         return None
     return 2 * chance_together(probabilities, pairs) - 1
 
 
 def _conflicts(known: Constraints, told: StatedAnswers) -> list[tuple[list[int], str]]:
-    """Contradictions: the answers in each, one or more of which must be wrong, and the chain of rows."""
+    """Contradictions, each as a set of answers of which at least one is wrong, and as a chain of rows."""
     place_of: dict[tuple[int, int], list[int]] = {}
     for place, (pair, same) in enumerate(zip(told.pairs.tolist(), told.same.tolist(), strict=True)):
         if same:
@@ -296,12 +296,12 @@ def _weigh(
     opinions: list[FloatArray],
     conflicts: list[tuple[list[int], str]],
 ) -> _WeighedAnswers:
-    """Chance that each answer is wrong, and the error rates that it depends on."""
+    """Probability that each answer is wrong, and the error rates that it depends on."""
     rate, truth = _error_model(heard, told.same)
     agreeing = np.where(told.same, truth, 1 - truth)
     doublings = np.log2(np.maximum(prices / _NEUTRAL_PRICE, 2.0**-_MOST_DOUBLINGS))
     evidence = _log_odds(1 - agreeing) + _PRICE_WEIGHT * np.clip(doublings, -_MOST_DOUBLINGS, _MOST_DOUBLINGS)
-    for opinion in opinions:  # one more witness each; a sure one is as good as an answer
+    for opinion in opinions:  # each counts like one more answer, if it is sure
         evidence -= _log_odds(0.5 + (0.5 - _USUAL) * np.where(told.same, opinion, -opinion))
     others = _other_answers(told)
     people = {who: np.array([other == who for other in told.annotator]) for who in dict.fromkeys(told.annotator)}
@@ -317,12 +317,12 @@ def _weigh(
 
 
 def _error_model(heard: Testimony, same: BoolArray) -> tuple[float, FloatArray]:
-    """Error rate of the answers, and the chance that each pair is truly the same.
+    """Error rate of the answers, and the probability that each pair is truly the same.
 
-    With z the log-odds that were predicted for an answer "same" and m the margin of the pair, as a part of the largest,
-    P(same) = e + (1 - 2e) / (1 + exp(-a - b z m^c)). Pairs that are easy to predict tell the error rate e, because
-    there only errors disagree with the prediction. Pairs that are hard to predict tell how far predictions are to be
-    trusted (b), and how much less near the borders of clusters (c). All at their posterior mode.
+    With z the predicted log-odds of an answer "same" and m the margin of the pair relative to the largest margin,
+    P(same) = e + (1 - 2e) / (1 + exp(-a - b z m^c)). Pairs that are easy to predict determine the error rate e, because
+    only errors disagree with the prediction there. Pairs that are hard to predict determine how reliable predictions
+    are (b), and how much less near the borders of clusters (c). All parameters are at their posterior mode.
     """
     z = _log_odds(np.clip(heard.chance, 1e-3, 1 - 1e-3))
     depth = np.log(np.clip(heard.margin / max(float(heard.margin.max()), 1e-12), 0.01, 1.0))

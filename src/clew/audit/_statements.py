@@ -28,7 +28,7 @@ class NamedStatements:
     Attributes
     ----------
     tied : ndarray
-        Rows that constraints name, ascending; the solver numbers them in this order, anchors after them.
+        Rows that constraints name, in ascending order. The solver numbers them in this order, and anchors after them.
     anchors : CSR matrix of shape (n_anchors, n_tied) or None
         The rows of each class and must-group.
     statements : Statements
@@ -50,7 +50,7 @@ class NamedStatements:
 
 
 def named_statements(constraints: Constraints, unit: float) -> NamedStatements:
-    """Convert constraints to statements; an uncertain one may be broken at the price of `unit` times its odds."""
+    """Convert constraints to statements. Breaking an uncertain statement costs `unit` times its odds."""
     labels = constraints.labels if constraints.labels is not None else np.full(constraints.n_rows, -1)
     label_rows = np.flatnonzero(labels >= 0)
     classes, class_of = np.unique(labels[label_rows], return_inverse=True)
@@ -70,7 +70,7 @@ def named_statements(constraints: Constraints, unit: float) -> NamedStatements:
         ]
     ).astype(np.int64)
     most_pull = np.full(len(together), np.inf)
-    # A broken must-link is wrong in two clusters, so each of them may charge half.
+    # A broken must-link is counted in two clusters, so each charges at most half.
     most_pull[: len(constraints.must_link)] = unit * _odds(constraints.must_link_confidence) / 2
     n_pairs = len(constraints.cannot_link)
     group_ptr, group_members = compress(sets, place(set_rows), n_sets)
@@ -78,7 +78,7 @@ def named_statements(constraints: Constraints, unit: float) -> NamedStatements:
     members = np.concatenate([place(constraints.cannot_link).ravel(), group_members])
     most_price = np.full(n_pairs + n_sets, np.inf)
     most_price[:n_pairs] = unit * _odds(constraints.cannot_link_confidence)
-    if len(classes) > 1:  # the anchors of the classes belong apart
+    if len(classes) > 1:  # the anchors of different classes are in different clusters
         set_ptr = np.append(set_ptr, set_ptr[-1] + len(classes))
         members = np.concatenate([members, len(tied) + np.arange(len(classes))])
         most_price = np.append(most_price, np.inf)
@@ -113,7 +113,7 @@ def _odds(confidence: FloatArray) -> FloatArray:
 
 
 def _grouped(groups: IntArray | None, n_before: int) -> tuple[IntArray, IntArray, IntArray, int]:
-    """Row, column and number of group for every membership, groups of all columns counted on from `n_before`."""
+    """Row, column and group number of every membership. Groups of all columns are numbered from `n_before` on."""
     rows, columns, numbers = [[np.empty(0, dtype=np.int64)] for _ in range(3)]
     total = n_before
     for place, column in enumerate(group_columns(groups)):
@@ -127,9 +127,9 @@ def _grouped(groups: IntArray | None, n_before: int) -> tuple[IntArray, IntArray
 
 
 def distinct(pairs: IntArray, confidence: FloatArray) -> tuple[IntArray, IntArray]:
-    """Find the most confident statement of each pair, in the order given, and the one that each statement repeats.
+    """Find the most confident statement of each pair, in the order given, and the pair number of each statement.
 
-    Repeated statements would share one price, so that a wrong answer that many people gave would look right.
+    Repeated statements would share one price, so a wrong answer that many people gave would look right.
     """
     stated = distinct_pairs(pairs, confidence)
     order = np.argsort(stated.best)

@@ -1,4 +1,4 @@
-"""Good against new: the quality of alternative clusterings, and how much they differ from the given clusters."""
+"""The trade-off between the quality of alternative clusterings and their difference from the given clusters."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ _GIVEN, _ENSEMBLE, _INFORMATION = "given", "CondEns", "CoordinatedConditionalIB"
 
 @dataclass(frozen=True)
 class TradeOff:
-    """Clusterings between new and good; the result of `alternative_trade_off`.
+    """Quality and novelty of alternative clusterings; the result of `alternative_trade_off`.
 
     Attributes
     ----------
     methods : tuple of str
         Origin of each clustering: the given clusters, `CondEns`, then `CoordinatedConditionalIB` by coordination.
     coordination : ndarray
-        The coordination of each clustering, NaN where there is none.
+        The coordination of each clustering, NaN if it has none.
     quality : ndarray
-        Share of the variance of X between the clusters, from 0 to 1: 1 less L(X, C) over its value for one cluster.
+        Share of the variance of X between the clusters, from 0 to 1: one minus L(X, C) divided by its value for one
+        cluster.
     variation_of_information, normalized_mutual_info : ndarray
-        Difference and likeness to the given clusters.
+        Difference from, and similarity to, the given clusters.
     labels : ndarray of shape (n_clusterings, n_samples)
     """
 
@@ -59,7 +60,7 @@ class TradeOff:
 
     @property
     def message(self) -> str:
-        """The most different clustering of the alternatives, in words."""
+        """A sentence about the alternative that differs most from the given clusters."""
         place = 1 + int(np.argmin(self.normalized_mutual_info[1:]))
         level = "" if np.isnan(self.coordination[place]) else f" with coordination {self.coordination[place]:g}"
         return (
@@ -69,7 +70,7 @@ class TradeOff:
         )
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw quality over likeness to the given clusters; returns the matplotlib figure."""
+        """Draw quality over similarity to the given clusters and return the matplotlib figure."""
         curve = np.flatnonzero([method == _INFORMATION for method in self.methods])
         order = curve[np.argsort(self.coordination[curve])]
         likeness = self.normalized_mutual_info
@@ -80,7 +81,7 @@ class TradeOff:
         )  # fmt: skip
         axes = figure.axes[0] if ax is None else ax
         levels: dict[tuple[float, float], list[str]] = {}
-        for place in order:  # results that coincide share one note
+        for place in order:  # equal results share one note
             point = round(float(likeness[place]), 2), round(float(self.quality[place]), 2)
             levels.setdefault(point, []).append(f"{self.coordination[place]:g}")
         for point, names in levels.items():
@@ -113,7 +114,7 @@ def alternative_trade_off(
     n_clusters : int
         Number of clusters of the alternatives.
     coordination : sequence of float from 0 to 1
-        The levels of `CoordinatedConditionalIB` that are tried.
+        The values of `coordination` to try in `CoordinatedConditionalIB`.
     n_bins : int or None, default=10
         As in `CoordinatedConditionalIB`; None if X holds counts.
     random_state : int, Generator, RandomState or None, default=0
