@@ -26,13 +26,13 @@ FloatArray = npt.NDArray[np.float64]
 _PRIOR_ERRORS, _PRIOR_ANSWERS, _MOST_ERRORS = 1.0, 10.0, 0.25
 # Rounds of leave-one-out prediction and mean-field inference.
 _ROUNDS = 4
-# With more placed rows the search uses fewer starts.
+# With more placed rows than this, the search uses fewer starts.
 _FEW_PLACED = 250
 # Probability that a row is an outlier, whose neighbours say nothing about its class.
 _OUTLIER = 0.1
 # Confidence of an answer that the placement contradicts.
 _SUSPECT_CONFIDENCE = 0.5
-# Most placed rows used besides the representatives of neighbourhoods. More rows add little.
+# Largest number of placed rows that are used in addition to the representatives of neighbourhoods.
 _MOST_PLACED = 400
 # With more answers than this, the model is updated only once per fiftieth of them.
 _FEW_ANSWERS, _UPDATES = 250, 50
@@ -61,7 +61,7 @@ def error_rate(view: View) -> float:
 
 
 def place_rows(view: View, kernels: KernelSum) -> Placement:
-    """Placed rows with their neighbourhoods, or with their most likely classes where answers are known to be wrong."""
+    """Placed rows with their neighbourhoods, or with their most likely classes if answers are known to be wrong."""
     labelled = placed_rows(view)
     weights = fit_weights(kernels, labelled)
     rate = error_rate(view)

@@ -56,9 +56,9 @@ class Auto(Strategy):
     ----------
     groups : {"large", "small"}, default="large"
         "small" is for very many groups of few rows, such as duplicate records: `UncertainMatches` then asks and makes
-        the labels, with the same parameters. Their number is never given.
+        the labels, with the same parameters. The number of groups need not be known.
     n_neighbors : int, default=10
-        Neighbours of a row in the graph, or nearest rows that are candidates.
+        Number of neighbours of a row in the graph. For small groups: number of nearest rows that are candidates.
     random_state : int, default=0
         Seed of the base partitions. It is separate from the seed of `Questions`, so that a resumed log meets the same
         partitions.
@@ -125,14 +125,14 @@ class Auto(Strategy):
                 n_clusters += 1
 
     def probabilities(self, view: View, labels: IntArray) -> FloatArray | None:
-        """Probability of each row to belong to its group, if groups are small."""
+        """Probability that each row belongs to its group, if groups are small."""
         return self._matches().probabilities(view, labels) if self.groups == "small" else None
 
     def _matches(self) -> UncertainMatches:
         return UncertainMatches(n_neighbors=self.n_neighbors, random_state=self.random_state)
 
     def _placement_labels(self, view: View, kernels: KernelSum, placed: Placement) -> IntArray:
-        """Labels where some answers are wrong: placed rows keep their most likely class, others are predicted.
+        """Labels if some answers are wrong: placed rows get their most likely class, and other rows are predicted.
 
         Entailment would spread a wrong answer to many rows, so the placement is used instead of the closure.
         """
@@ -165,7 +165,7 @@ class Auto(Strategy):
         n_clusters = self._n_clusters(view)
         kernels = self.kernel_sum(view)
         labelled = placed_rows(view) if view.neighbourhoods else None
-        n_said = view.n_answers if error_rate(view) else 0  # where answers may be wrong, every answer matters
+        n_said = view.n_answers if error_rate(view) else 0  # if answers may be wrong, every answer matters
         known = (
             b"" if labelled is None else labelled.rows.tobytes() + labelled.classes.tobytes(),
             n_said,
@@ -253,7 +253,7 @@ def _candidates(view: View) -> IntArray:
 
 
 def region_uncertainty(kernels: KernelSum, probabilities: FloatArray) -> FloatArray:
-    """One minus the margin of the two most probable classes, averaged over the neighbours, times the row's own."""
+    """Uncertainty (one minus the margin of the best two classes) of each row, times the mean of its neighbours."""
     if probabilities.shape[1] == 1:
         return np.ones(len(probabilities))
     best = np.partition(probabilities, -2, axis=1)[:, -2:]

@@ -23,13 +23,13 @@ from clew.active._view import FloatArray, IntArray, View, mean_row, squared_dist
 from clew.exceptions import ParameterError
 from clew.partitional import SeededKMeans
 
-# Most rows that a member is fitted on. The other rows go to the nearest centre.
+# Largest number of rows that a member is fitted on. The other rows go to the nearest centre.
 _MOST_SAMPLED = 4000
-# The closure is exact up to this many different vote patterns. Beyond, only the most frequent patterns link others.
+# The closure is exact up to this many different vote patterns. With more, only the most frequent patterns link others.
 _MOST_PATTERNS = 2000
 # Number of largest neighbourhoods considered for representatives: 10 per cluster, and at least 100.
 _LEAST_CONSIDERED, _CONSIDERED_PER_CLUSTER = 100, 10
-# Most guesses about pairs with a representative, because each one slows down `labels`.
+# Largest number of guesses about pairs with a representative, because each guess slows down `labels`.
 _MOST_GUESSES = 2000
 # Confidence of a guess, whatever the votes: about nine in ten are right (survey section 4).
 _RIGHT = 0.9

@@ -21,7 +21,7 @@ from clew.active._view import FloatArray, IntArray, View
 
 # Rows that may represent a centre, nearest first. The second one is used if the first was "unsure" or is pending.
 _N_REPRESENTATIVES = 5
-# Eq. 87 wants members whose probability is "high": more likely than not.
+# Eq. 87 uses members whose probability is "high", which means above one half here.
 _HIGH = 0.5
 
 _PARAMETERS = {
@@ -167,7 +167,7 @@ def dependent_similarity(
     earlier: IntArray,
     weight: float,
 ) -> FloatArray:
-    """Similarity with a centre, mixed with that to the nearest earlier row of its cluster, if there is one (Eq. 86)."""
+    """Similarity with a centre, mixed with that to the nearest earlier row of its cluster, if any (Eq. 86)."""
     counts = (cluster[:, None] == clusters) & (rows[:, None] != earlier)
     nearest = np.where(counts, similarities, -1.0).max(axis=1, initial=-1.0)
     return np.where(nearest >= 0, (1 - weight) * similarity + weight * nearest, similarity)

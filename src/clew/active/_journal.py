@@ -1,4 +1,4 @@
-"""A journal of changes, so that the latest ones can be taken back without a copy of the state before them."""
+"""A journal of changes, so that the latest changes can be reversed without a copy of the earlier state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Journal:
-    """Changes in order, each with the call that takes it back.
+    """Changes in order, each with the call that reverses it.
 
     Five changes of a set, and back to the state after the second:
 

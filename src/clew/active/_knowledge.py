@@ -22,7 +22,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 class _Merged(NamedTuple):
-    """Component `two` after it was merged into component `one`, and what `one` got that it did not have before."""
+    """A merge of component `two` into component `one`, with the entries that were new to `one`."""
 
     one: int
     two: int
@@ -153,7 +153,7 @@ class Knowledge:
 
         def root(component: int) -> int:
             while (above := parent.get(component, component)) != component:
-                parent[component] = component = parent.get(above, above)  # path halving: stars make long paths
+                parent[component] = component = parent.get(above, above)  # path halving, because stars make long paths
             return component
 
         apart = []
@@ -184,7 +184,7 @@ class Knowledge:
         n_before, n_rewound, is_read = self._decided
         n_decided = None
         if n_before is not None and is_read and n_rewound == self.journal.n_rewound and self._is_prior_empty:
-            # Somebody looks at the number after each answer: update it. Otherwise it is counted when it is needed.
+            # If the number is read after each answer, it is updated here. Otherwise it is counted when it is needed.
             n_decided = n_before + self.n_decided_by(first, second, answer)
         self._join_or_separate(one, two, answer)
         self._decided = n_decided, n_rewound, False

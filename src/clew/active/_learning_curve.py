@@ -61,8 +61,8 @@ class LearningCurve:
         Numbers of questions.
     seeds : tuple of ints
     scores : dict
-        Name of a score, as in `clew.evaluation.evaluate`, to an array of shape (n_budgets, n_seeds). `values`, `mean`
-        and `area` are about the first score.
+        For each name of a score, as in `clew.evaluation.evaluate`, an array of shape (n_budgets, n_seeds). `values`,
+        `mean` and `area` use the first score.
     asked : ndarray of shape (n_budgets, n_seeds)
         Number of questions answered, below the budget if the strategy had no question left. With folds: the mean.
     """
@@ -211,7 +211,7 @@ def learning_curve(
 
     Notes
     -----
-    Folds are drawn again for each seed, while the paper has one set of ten. Guesses of the strategy count as in
+    Folds are drawn again for each seed, while the paper has one set of ten folds. Guesses of the strategy count as in
     `Questions.labels`. With "basu2004" the clusterer always makes the clusters, even if the strategy has its own
     clusterer, because the strategy does not see the held-out rows.
 

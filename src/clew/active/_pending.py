@@ -58,7 +58,7 @@ class PendingQuestions:
 
 
 def question_key(question: Question | Stated) -> Any:
-    """Return what identifies a question: its rows, in either order for a pair."""
+    """Return the key of a question: its rows. The order of a pair does not matter."""
     if isinstance(question, Stated):
         return question
     return question.key if isinstance(question, Pair) else (question.row, question.candidates)

@@ -29,9 +29,9 @@ from clew.partitional import PCKMeans
 
 # Largest share of check questions, whose answers are already implied.
 MOST_CHECKS = 0.05
-# Most decided pairs that a strategy may yield in a row: 20 per row of data, and at least 10,000.
+# Largest number of decided pairs that a strategy may yield in a row: 20 per row of data, but at least 10,000.
 _IDLE_PER_ROW, _IDLE_AT_LEAST = 20, 10_000
-# The advice to stop looks at this many latest answers. The expected share of surprises must be below the second value.
+# The advice to stop uses this many of the latest answers, and a share of surprises below the second value.
 _LOOK_BACK, _STOP_BELOW = 20, 0.08
 # Number of clusters assumed if it is unknown and fewer neighbourhoods have been found.
 _LEAST_CLUSTERS = 2
@@ -163,7 +163,7 @@ class Questions:
         self._seed = _seed_of(random_state)
         self._cache = Cache()
         self._log: list[Answered] = []
-        self._n_untouched = 0  # of a trial: the first entries that it shares with the driver that lent them
+        self._n_untouched = 0  # in a trial: number of entries shared with the driver that lent them
         self._ahead: tuple[Question | None] | None = None
         self._fitted: npt.NDArray[Any] | None = None
         self._fitted_on: Any = None
@@ -386,7 +386,7 @@ class Questions:
         return [not entry.conflict for entry in self._log[n_before:]]
 
     def assume(self, n_clusters: int | None) -> None:
-        """Change the number of clusters. If it is not trusted, no answer is taken in again."""
+        """Change the number of clusters. The log is only replayed if the number is trusted."""
         self.n_clusters = self._view.n_clusters = n_clusters
         if self.trust_n_clusters:  # pairs may have been deduced from the earlier number
             log = self._log[:]
@@ -613,11 +613,11 @@ class Questions:
             can_stop = True
             reason = (
                 f"You can stop: {len(foreseen) - wrong} of the last {len(foreseen)} answers were foreseen, so the next "
-                f"one would surprise with a chance of about {gain:.0%}, below {limit:.0%}."
+                f"one is a surprise with a probability of about {gain:.0%}, below {limit:.0%}."
             )
         else:
             can_stop = False
-            reason = f"Go on: the next answer is a surprise with a chance of about {gain:.0%}."
+            reason = f"Go on: the probability that the next answer is a surprise is about {gain:.0%}."
         return QuestionsProgress(
             asked=len(self._log),
             unsure=self._stack.n_unsure,
@@ -675,7 +675,7 @@ def _as_question(question: Any, n_rows: int) -> Question:
     if isinstance(question, tuple | list) and len(question) == 2:
         question = Pair(question[0], question[1])
     if not isinstance(question, Pair | Which):
-        raise ParameterError(f"{question!r} is no question. Pass what ask() returned, or a pair of rows.")
+        raise ParameterError(f"{question!r} is not a question. Pass what ask() returned, or a pair of rows.")
     row, *others = (question.first, question.second) if isinstance(question, Pair) else (
         question.row, *question.candidates
     )  # fmt: skip

@@ -16,8 +16,8 @@ from clew.active._view import View
 class Strategy(Protocol):
     """A query strategy: yields questions and receives answers.
 
-    Subclass it to write a strategy with more than questions. Any function of a view and a generator will do for a
-    strategy that only asks.
+    Subclass it to write a strategy that also makes labels. For a strategy that only asks, a function of a view and a
+    random generator is enough.
 
     Attributes
     ----------
@@ -46,12 +46,12 @@ class Strategy(Protocol):
         return np.zeros(view.n_rows, dtype=np.int64)
 
     def probabilities(self, view: View, labels: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
-        """Probability of each row to belong to its cluster. None if the strategy has no model of it, as by default."""
+        """Probability that each row belongs to its cluster. Default: None, because a strategy has no such model."""
         return None
 
 
 class Asker(Strategy):
-    """A function, or another callable, as a strategy that only asks."""
+    """A strategy that only asks, made from a function or another callable."""
 
     def __init__(self, ask: Callable[[View, np.random.Generator], Generator[Question, Any, None]]) -> None:
         self._ask = ask
@@ -62,7 +62,7 @@ class Asker(Strategy):
 
 
 def as_strategy(given: Any) -> Strategy:
-    """Return a strategy as it is, and any other callable as a strategy that only asks."""
+    """Return a strategy unchanged, and turn any other callable into a strategy that only asks."""
     return given if isinstance(given, Strategy) else Asker(given)
 
 
@@ -73,7 +73,7 @@ def strategy_makes_labels(strategy: Strategy, *, chosen: Any, n_clusters: int | 
     ----------
     strategy : Strategy
     chosen : object or None
-        The clusterer that the user chose, which then makes the labels.
+        The clusterer that the user chose, if any. It then makes the labels.
     n_clusters : int or None
         The number of clusters that the labels must have, if any.
     """

@@ -22,7 +22,7 @@ from clew.partitional import SeededKMeans
 
 IntArray = npt.NDArray[np.int64]
 
-# Most rows that 2-means is fitted on. A larger set is split by the two centres of a sample of this size.
+# Largest number of rows that 2-means is fitted on. A larger set is split by the two centres of a sample.
 _SAMPLE = 2_000
 # Number of initialisations of 2-means. More give better splits and fewer questions, but the annotator waits longer.
 _STARTS = 3

@@ -1,4 +1,4 @@
-"""Ask about the candidate pairs whose answer changes most: doubtful pairs, and pairs of large groups first."""
+"""Ask about the candidate pairs whose answers change most: doubtful pairs, pairs of large groups first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # The defaults of `MatchClustering`.
 _PRIOR_STRENGTH, _MISSING_WEIGHT = 40.0, -1.0
-# Candidates nearest to even odds whose uncertainty is computed, at most.
+# Largest number of candidates, nearest to even odds first, whose uncertainty is computed.
 _MOST_SCORED = 3_000
 # Every fifth question is about features that no answer has tested yet, rather than about even odds.
 _EXPLORE_EVERY = 5
@@ -42,7 +42,7 @@ class UncertainMatches(Strategy):
     Parameters
     ----------
     n_neighbors : int, default=10
-        Nearest rows of each row that are candidates.
+        Number of nearest rows with which each row forms candidate pairs.
     random_state : int, default=0
         Seed of the labels.
 
@@ -80,7 +80,7 @@ class UncertainMatches(Strategy):
         return grouped(pairs, log_odds, certain.closure(), _MISSING_WEIGHT, rng)
 
     def probabilities(self, view: View, labels: IntArray) -> FloatArray:
-        """Probability of each row to belong to its group, see `MatchClustering.row_probabilities_`."""
+        """Probability that each row belongs to its group, see `MatchClustering.row_probabilities_`."""
         clusters = np.unique(labels, return_inverse=True)[1]
         pairs, fitted = self._model(view).candidates.pairs, self._fitted(view)
         known = view.constraints() if fitted.doubts is None else fitted.doubts.certain
@@ -94,7 +94,7 @@ class UncertainMatches(Strategy):
         return build_candidates(matcher.rows, matcher.fields, matcher.keys, np.random.default_rng(0))
 
     def _fitted(self, view: View) -> _Fitted:
-        """The model with the answers so far, fitted only if an answer came."""
+        """The model with the answers so far. It is only fitted again after a new answer."""
         last: _Fitted | None = view.latest.get("matches")
         if last is not None and last.n_answers == view.n_answers:
             return last

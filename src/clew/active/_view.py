@@ -93,7 +93,7 @@ class View:
     waiting : PendingQuestions
         Questions asked and not yet answered.
     deduced : list of pairs of rows
-        Pairs that follow from the number of clusters: a row that differs from all neighbourhoods but one, and that one.
+        Pairs that follow from the number of clusters: a row that differs from all neighbourhoods but one belongs to it.
     imputed : dict
         Guesses: pair of rows → (answer, confidence).
     prior : Constraints
@@ -234,7 +234,7 @@ class View:
             self._journal.note(some.difference_update, new)
 
     def _set(self, marks: npt.NDArray[np.bool_], rows: Any) -> None:
-        """Mark rows, so that `rewind` removes the new marks."""
+        """Mark rows. `rewind` removes the new marks."""
         new = [row for row in rows if not marks[row]]
         if new:
             marks[new] = True
@@ -306,7 +306,7 @@ class View:
 
         If `n_clusters` is trusted, the pair is added like an answer. Otherwise the row is only presumed to be in the
         neighbourhood: no question is asked about it, and later answers cannot contradict it. Presumed rows are recorded
-        for any `n_clusters`, and count as placed while there are so many neighbourhoods, so that `n_clusters` may
+        for any `n_clusters`, and count as placed while the number of neighbourhoods equals `n_clusters`, which may
         change at any time.
         """
         if self._known[row] or self._presumed[row]:
@@ -324,7 +324,7 @@ class View:
 
     @property
     def placed(self) -> npt.NDArray[np.bool_]:
-        """Rows in a neighbourhood, and rows presumed to be in the only one left for them."""
+        """Rows in a neighbourhood, and rows presumed to be in the only neighbourhood left for them."""
         return self._known | self._presumed if len(self._members) == self.n_clusters else self._known
 
     # -- closure and neighbourhoods --------------------------------------------------------------------------------
@@ -416,7 +416,7 @@ class View:
         return [found[place] for place in np.argsort(distances, kind="stable")]
 
     def impute(self, pair: Pair, answer: Answer, confidence: float) -> None:
-        """Record a guess. `labels` uses it; the log does not contain it; contradicting answers override it."""
+        """Record a guess. `labels` uses it, but it is not logged, and contradicting answers override it."""
         if self.knowledge.relation(pair.first, pair.second) is None:
             self.imputed[pair.key] = (answer, float(confidence))
 
@@ -441,11 +441,11 @@ class Nearest:
     def __init__(self, n_rows: int) -> None:
         self._measured = np.zeros(n_rows, dtype=bool)
         self._nearest = np.full(n_rows, np.inf)
-        # For each measured row: the row, the rows that it came nearer to than those before, and their distances before.
+        # For each measured row: the row, the rows to which it became the nearest, and their distances before.
         self._history: list[tuple[int, IntArray, FloatArray]] = []
 
     def distances(self, X: Any, marked: npt.NDArray[np.bool_]) -> FloatArray:
-        """Update the running minima with the rows marked since the last call, and without those no longer marked."""
+        """Update the running minima: add newly marked rows, and remove rows that are no longer marked."""
         n_removed = int((self._measured & ~marked).sum())
         while n_removed:
             row, nearer, before = self._history.pop()
