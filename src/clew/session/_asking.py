@@ -152,7 +152,7 @@ class Asking:
         ledger = self._state.ledger
         chosen, now = ledger.settings["strategy"], strategy_in(ledger.settings)["name"]
         if not (chosen is None or chosen.get("automatic")) or has_small_groups(ledger.settings):
-            return None  # most near pairs of records are different: no other strategy asks better
+            return None  # most near pairs of records are different, so no other strategy would ask better
         since = ledger.answers_since_setting(ONE_SIDED - 1)
         if len(since) + 1 < ONE_SIDED:
             return None
@@ -182,7 +182,7 @@ class Asking:
         return target
 
     def _moves(self, kind: str, payload: dict[str, Any]) -> dict[str, Any]:
-        """The rows that move when corrections are taken back, as a part of the event's payload."""
+        """The rows that move when corrections are taken back, for the payload of the event."""
         if self._state.problem is not None:
             return {}
         moves = self._state.effects.of_taking_back(Event(0, kind, "", "", payload))
@@ -292,7 +292,7 @@ class Asking:
         return [{"answer_id": one, "aside": True, "confidence": _PREFERENCE} for one in found.answers]
 
     def _giving_way(self, event: int) -> dict[str, Any]:
-        """The change of one event of a repair: the opposite answer; "unsure" for a correction or a choice of rows."""
+        """The change of an event in a repair: the opposite answer, or "unsure" for a correction or choice of rows."""
         record = self._state.ledger.records.get(event)
         if record is None:
             return {"answer_id": event, "answer": "unsure"}
@@ -313,7 +313,7 @@ def _withdrawn(found: Conflict, correction: int | None) -> int:
 
 
 def _check_rows(lease: Lease, about: Sequence[Any] | None) -> None:
-    """Raise if an answer was given about other rows than those of its question."""
+    """Raise if an answer is about other rows than its question."""
     asked = lease.payload["left"], lease.payload["right"]
     if about is not None and [key_of(row) for row in about] != [key_of(row) for row in asked]:
         shown, known = (" and ".join(str(row) for row in rows if row is not None) for rows in (about, asked))

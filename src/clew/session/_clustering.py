@@ -31,7 +31,7 @@ from clew.session._keeping import Kept, revised, upheld
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# A fresh start must be better than where the clusters are by this share to move them.
+# A fresh fit must be better than a fit from the current clusters by this share to replace it.
 _STAY = 0.01
 # Why there are fewer clusters, or more, than were asked for.
 _EMPTY = "answers and neighbours leave no row for another one."
@@ -152,7 +152,7 @@ class FitPlan:
         """
         found, asked = len(np.unique(labels)), self.n_clusters
         if asked is not None and found > asked and certain.check(found - 1).status == "feasible":
-            return self._by_method("graph-propagation")  # doubts about answers that hold all the same opened a cluster
+            return self._by_method("graph-propagation")  # an answer that looked wrong, but holds, opened a cluster
         return Made(labels, self._explained(labels, _EMPTY))
 
     def _explained(self, labels: IntArray, reason: str) -> list[str]:
@@ -199,11 +199,11 @@ class FitPlan:
         model = by_method_name("clusterer")[find_method(name, "clusterer")]()
         parameters = model.get_params(deep=False)
         wanted: dict[str, Any] = {"n_clusters": self._k(), "metric": self.metric, "random_state": self.random_state}
-        wanted["min_confidence"] = 1.0  # less than certain is never hard in a session
+        wanted["min_confidence"] = 1.0  # in a session, only certain constraints are hard
         wanted = {
             key: value for key, value in wanted.items() if key in parameters and model._parameters[key].accepts(value)
         }
-        # Under cosine, rows have length one, so that a method without a cosine of its own uses it, too.
+        # With the cosine metric, rows have length one, so that Euclidean methods use the cosine, too.
         model.set_params(**wanted)
         rows = self.records if model.capabilities.tables and self.records is not None else self.X
         notes = []
@@ -220,7 +220,7 @@ class FitPlan:
             return Made(labels, notes or self._explained(labels, own), own_probability(model))
 
     def _best(self, model: Any, constraints: Constraints) -> IntArray:
-        """A fit from the current clusters, or a fresh one if it is clearly better."""
+        """A fit from the current clusters, or a fresh fit if that is clearly better."""
         centers = self._warm_centers(model.n_clusters)
         if centers is None:
             return np.asarray(model.fit(self.X, constraints=constraints).labels_, dtype=np.int64)
@@ -238,7 +238,7 @@ class FitPlan:
 
 
 def _extended(X: Any, labels: IntArray) -> IntArray:
-    """Labels in which rows without a cluster are in the nearest."""
+    """Assign rows without a cluster to the nearest cluster."""
     lost = np.flatnonzero(labels < 0)
     if not len(lost):
         return labels

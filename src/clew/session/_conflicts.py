@@ -23,8 +23,8 @@ Said = dict[tuple[int, int], list[tuple[int, Answer]]]
 
 _GIVEN = "given at the start"
 
-# Prices of a repair: a correction is deliberate, an answer other than predicted is likelier wrong, and a confirmed one
-# is likelier right. An unused answer is a little cheaper, to break ties.
+# Prices of a repair. A correction is deliberate. An answer that the clusters did not predict is more likely wrong, and
+# a confirmed answer is more likely right. An unused answer is a little cheaper, to break ties.
 _CORRECTION_PRICE, _UNEXPECTED, _CONFIRMED, _UNUSED = 2.0, 0.75, 2.0, 1 - 1e-6
 
 _WORDS = {"same": "the same", "different": "different"}
@@ -150,7 +150,7 @@ class Conflicts:
         known = self._as_constraints(said)
         try:
             dropped = known.repair(max(known.n_rows, 1), prices).dropped
-        except ConstraintError:  # what was given at the start contradicts itself
+        except ConstraintError:  # the constraints from the start contradict each other
             return ()
         found = set()
         for one in dropped:

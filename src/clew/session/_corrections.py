@@ -30,7 +30,7 @@ IntArray = npt.NDArray[np.int64]
 # Rows that are together, and rows that are apart from each of them.
 Apart = list[tuple[list[int], list[int]]]
 
-# Most typical rows that represent a cluster: if the first is moved away, the next takes its place.
+# Largest number of typical rows that represent a cluster. If the first is moved away, the next replaces it.
 _STAND_INS = 10
 KINDS = ("merge", "split", "move", "never")
 
@@ -59,7 +59,7 @@ class Correction:
     apart : list of pairs of lists of rows
         Rows that are together, and rows that are apart from each of them.
     about : lists of rows
-        merge: all its rows; split: the two parts; move: the row; never: the two rows, where rows were named.
+        merge: all its rows; split: the two parts; move: the row; never: the two rows, if rows were named.
     changes : list of (rows, cluster before, cluster after)
     more_clusters : int
         Number of clusters that it adds; negative if it removes some.
@@ -146,7 +146,7 @@ def moves(before: IntArray, after: IntArray, first: Sequence[int] = ()) -> list[
 
 
 def in_force(corrections: Iterable[Correction]) -> list[Correction]:
-    """Corrections in order, earlier ones without what later ones take back."""
+    """Corrections in order. Parts of a correction that later corrections override are removed."""
     kept: list[Correction] = []
     for new in corrections:
         if new.kind == "never" and new.about and _joined(kept, *(rows[0] for rows in new.about)):
@@ -180,7 +180,7 @@ def _give_way(old: Correction, new: Correction) -> None:
 
 
 def _forget(old: Correction, rows: set[int], only: Answer | None = None) -> None:
-    """Rows are out of an earlier correction; the others in it stay as they are."""
+    """Remove rows from an earlier correction; its other rows stay in it."""
     for star in old.stars:
         star[:] = [row for row in star if row not in rows]
     for link in old.links:
@@ -195,7 +195,7 @@ def _forget(old: Correction, rows: set[int], only: Answer | None = None) -> None
 
 
 def _divided(apart: Apart, rows: set[int]) -> Apart:
-    """The separations after some rows are no longer together with the others on their side."""
+    """The separations after some rows are no longer together with the other rows on their side."""
     parts = [
         (part, right)
         for left, right in apart
@@ -250,7 +250,7 @@ def _joined(corrections: list[Correction], first: int, second: int) -> bool:
 
 
 class Clusters:
-    """The current clusters, for corrections to be made about them: rows by ordinal, typical ones first."""
+    """The current clusters, from which corrections are made: rows by ordinal, typical ones first."""
 
     def __init__(self, X: Any, present: IntArray, position: IntArray, labels: IntArray) -> None:
         self._X, self._present, self._position, self.labels = X, present, position, labels
@@ -289,7 +289,7 @@ class Clusters:
         chosen = set(rows)
         if not chosen or len(chosen) == len(everyone):
             raise ParameterError(
-                f"Splitting cluster {cluster} needs some of its {len(everyone)} rows, not all and not none."
+                f"Splitting cluster {cluster} needs at least one of its {len(everyone)} rows, but not all."
             )
         given = self.typical(np.array(sorted(chosen), dtype=np.int64))
         rest = self.typical(np.array([row for row in everyone if row not in chosen], dtype=np.int64))

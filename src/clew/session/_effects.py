@@ -51,9 +51,9 @@ class Effects:
     def of_taking_back(self, event: Event) -> list[list[Any]] | None:
         """The rows that move when an event takes corrections back, as (row ids, cluster before, cluster after).
 
-        Rows that a later correction has put where they are stay, because that correction still holds. The others move
-        back. Then as few rows as possible move so that all certain constraints hold, and later fits move no more rows.
-        None if the event takes no correction back and makes none again.
+        Rows that a later correction has moved stay, because that correction still holds. All other rows move back. Then
+        as few rows as possible move so that all certain constraints hold, and later fits move no more rows. Returns
+        None if the event neither takes a correction back nor makes one again.
         """
         taken_back, made_again = self._ledger.reversed_by(event)
         if not taken_back + made_again:

@@ -80,7 +80,7 @@ class Exchanging:
         if not (labelling.present >= 0).all():
             return [-1] * len(ids)
         new = np.array(grown.positions(ids))
-        # The groups as they are now, which people may have corrected since, instead of those of the model.
+        # Use the current groups, not those of the model, because people may have corrected them since.
         model.labels_ = labelling.present
         found = model.predict(grown.matched(new))
         unused = labelling.next_cluster - int(model.labels_.max()) - 1

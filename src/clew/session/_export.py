@@ -40,7 +40,7 @@ def _labels(state: SessionState) -> dict[str, Any]:
 
 
 def _golden(state: SessionState) -> dict[str, Any]:
-    """A row for each cluster: its number, how many rows it has, the lowest of their probabilities, golden values."""
+    """A row for each cluster: its number, its size, the lowest probability of its rows, and the golden values."""
     table, labels = state.rows.encoded.table, state.labelling.present
     values = table.only(
         name for name, column in table.values.items() if name != state.ledger.settings["id_column"] and column.ndim == 1
@@ -59,7 +59,7 @@ def _golden(state: SessionState) -> dict[str, Any]:
 
 
 def _probability(state: SessionState) -> dict[str, Any]:
-    """Probability of each row to belong to its cluster, by the last fit, or by the strategy that made the clusters."""
+    """Probability that each row belongs to its cluster, by the last fit or by the strategy that made the clusters."""
     fitted = state.labelling.present_probability
     if not np.isnan(fitted).all():
         return {"probability": fitted.round(6)}  # the log stores single precision

@@ -1,9 +1,9 @@
 """Clusters that people have corrected: a fit changes them only where answers say so.
 
-The clusters as people left them are the prior mean of a Gaussian process over the rows (`clew.graph`). A row that
-answers put into another cluster differs from that mean, and the difference spreads to similar rows. Rows that
-answers leave in their cluster limit this spread. The more rows answers find in a wrong cluster, the less the prior mean
-counts. If answers find no such row, no row moves.
+The corrected clusters are the prior mean of a Gaussian process over the rows (`clew.graph`). A row that answers put
+into another cluster differs from that mean, and the difference spreads to similar rows. Rows that answers leave in
+their cluster limit this spread. The more rows answers find in a wrong cluster, the less weight the prior mean has. If
+answers find no such row, no row moves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
-# Most rows in use whose answers differ from the clusters, and most rows that answers place. More rows add little.
+# Largest numbers of rows that are used: of rows that answers move, and of all rows that answers place. More add little.
 _MOST_DIFFERING, _MOST_LABELLED = 400, 600
 # Prior of the share of rows in the right cluster: as if this many more rows had been placed, all rightly.
 _RIGHT_BEFORE = 10
@@ -34,7 +34,7 @@ _RIGHT_BEFORE = 10
 _PENALTY = 3.0
 # Probability of every cluster but its own, for a row that no answer names.
 _FLOOR = 0.01
-# Keeps factorisations away from zero.
+# Added to diagonals, so that matrices can be factorised.
 _JITTER = 1e-6
 
 
@@ -45,15 +45,15 @@ class Kept:
     Attributes
     ----------
     base : ndarray of shape (n_rows,)
-        The clusters as people left them.
+        The clusters after the last correction.
     constraints : Constraints
         The constraints that hold from now on.
     asked : ndarray of bools
         Rows that are named in answers.
     put : ndarray of bools
-        Rows that corrections have put where they are.
+        Rows that corrections have moved to their cluster.
     kernels : callable
-        The kernels between rows; only called where something spreads.
+        Returns the kernels between rows; only called if answers move a row.
     small : bool
         Whether groups have few rows. Then nothing spreads, and a row that leaves its group starts a new one.
     """
@@ -67,7 +67,7 @@ class Kept:
 
 
 def revised(X: Any, kept: Kept, room: float) -> IntArray:
-    """The clusters that people left, changed where answers say so.
+    """The corrected clusters, changed where answers say so.
 
     All certain constraints hold. `room` is the number of new clusters that may be opened although no constraint needs
     them.
@@ -204,13 +204,13 @@ def _leaving(X: Any, chosen: IntArray, centers: FloatArray, closed: Closure) -> 
 
 
 def _commonest(place: IntArray, closed: Closure) -> tuple[IntArray, IntArray]:
-    """The label of each component, and the components whose rows have several."""
+    """The most common label of each component, and the components whose rows have several labels."""
     chosen = place[closed.first_row]
     return chosen, np.unique(closed.component_of[place != chosen[closed.component_of]])
 
 
 def _wishes(X: Any, component: int, place: IntArray, centers: FloatArray, closed: Closure) -> list[int]:
-    """The labels of the rows of a component, the commonest first; of equally common ones, the nearest first."""
+    """The labels of the rows of a component, most common first; ties go to the nearest cluster."""
     pointers, rows = closed.rows
     found, counts = np.unique(place[rows[pointers[component] : pointers[component + 1]]], return_counts=True)
     far = _distances(X, component, centers[found], closed)
@@ -224,7 +224,7 @@ def _distances(X: Any, component: int, centers: FloatArray, closed: Closure) -> 
 
 
 def _clashing(chosen: IntArray, closed: Closure) -> IntArray:
-    """Components that share a label with one they must differ from."""
+    """Components that share a label with a component they must differ from."""
     graph = closed.graph
     ends = np.repeat(np.arange(closed.n_components), np.diff(graph.edge_ptr))
     same = chosen[ends] == chosen[graph.edges]

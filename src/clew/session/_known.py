@@ -99,7 +99,7 @@ class Known:
         self.driver.use(made(strategy_in(self._ledger.settings)))
 
     def add(self, record: Record) -> bool:
-        """Add an answer. Returns whether the driver goes on where it was, with the questions that are pending.
+        """Add an answer. Returns whether the driver can continue with its pending questions.
 
         If the pair already has answers, their combined answer may change, and the driver starts afresh.
         """

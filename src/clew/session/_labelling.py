@@ -125,7 +125,7 @@ class Labelling:
             self.next_cluster = max(self.next_cluster, after + 1)
 
     def moved_back(self, taken_back: list[Event], made_again: list[Event], but: Iterable[int] = ()) -> IntArray:
-        """The labels after corrections are taken back or made again: rows that are still where these put them move."""
+        """The labels after corrections are taken back or made again. Rows that were moved again since then stay."""
         labels, fixed = self.labels.copy(), np.zeros(len(self.labels), dtype=bool)
         fixed[list(but)] = True
         for event, is_back in [*((one, True) for one in taken_back), *((one, False) for one in made_again)]:

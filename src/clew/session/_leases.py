@@ -123,8 +123,8 @@ class Leases:
     def next_payload(self, annotator: str) -> dict[str, Any] | None:
         """The next question for an annotator as database fields, or None if there is none.
 
-        It is a second opinion if one is due, then a check question if one is due, then the next of the driver. The
-        driver has the question pending afterwards.
+        It is a second opinion if one is due, else a check question if one is due, else the next question of the driver.
+        The question is pending in the driver afterwards.
         """
         payload = self._second_opinion(annotator)
         if payload is not None:

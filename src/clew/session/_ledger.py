@@ -147,7 +147,7 @@ class Ledger:
         return [(event.body or b"", event.seq not in self.undone) for event in added]
 
     def first_answer(self, seq: int) -> Record:
-        """An answer as it was first given."""
+        """The first version of an answer."""
         return self._first[seq]
 
     def answers_since_setting(self, most: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""From the log to the inputs of a fit: which constraints hold, which clusters are kept, who makes the labels."""
+"""Collect the inputs of a fit from the log: constraints, clusters to keep, and the clusterer that makes the labels."""
 
 from __future__ import annotations
 

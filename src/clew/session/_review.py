@@ -28,14 +28,14 @@ _OPPOSITE = {"same": "different", "different": "same"}
 _VIOLATED = "The clusters do not follow it."
 _IN_CONFLICT = "It is part of a contradiction."
 _DENIED, _FLAGGED = "Another person says the opposite.", "It was flagged."
-# Least suspicion by reason. One of two contradicting answers is wrong, and the session does not know which one.
+# Lowest suspicion for each reason. One of two contradicting answers is wrong, and the session cannot tell which one.
 _LEAST_SUSPICION = {_VIOLATED: 0.7, _IN_CONFLICT: 0.5, _DENIED: 0.5, _FLAGGED: 0.5}
-# Least cost at which an answer is listed for its cost alone. At 0.5 the extra squared distance equals the mean
+# Lowest cost at which an answer is listed because of its cost alone. At 0.5 the extra squared distance equals the mean
 # squared distance within clusters.
 _COSTLY = 0.5
-# Least probability of being wrong at which an answer is listed for this alone.
+# Lowest probability of being wrong at which an answer is listed because of it alone.
 _DOUBTFUL = 0.05
-# Most answers (the latest ones) and most rows in a review, so that it takes seconds.
+# Largest numbers of answers (the latest ones) and of rows in a review, so that it takes seconds.
 _MOST_ANSWERS, _MOST_ROWS = 2000, 4000
 
 
@@ -64,9 +64,9 @@ class ReviewPlan:
     known : list of Noted
     n_clusters, random_state : int
     model : str or None
-        The method with probabilities whose opinion counts.
+        The method with probabilities that is used as additional evidence.
     constraints : Constraints
-        What the model is fitted to: answers and corrections in use.
+        The constraints to which the model is fitted: answers and corrections in use.
     """
 
     version: int
@@ -208,7 +208,7 @@ class Reviews:
         return min(one, two) >= 0 and record.answer != "unsure" and (one == two) != (record.answer == "same")
 
     def _costs(self, records: list[Record]) -> npt.NDArray[np.float64]:
-        """Cost of each answer, from 0 to 1: extra squared distance to centres that it forces, relative to spread."""
+        """Cost of each answer, from 0 to 1: extra squared distance to centres, relative to the spread of clusters."""
         rows = self._rows
         labels = self._labelling.present
         clusters = np.unique(labels[labels >= 0])

@@ -46,7 +46,7 @@ from clew.session._store import Store, is_url
 from clew.session._strategies import strategy_in
 from clew.session._table import Changes, ids_of, packed_rows, reference, referenced, row_hashes, table_of
 
-# Most seconds that `Session.close` waits for calls of other threads.
+# Largest number of seconds that `Session.close` waits for calls of other threads.
 _PATIENCE = 2.0
 
 
@@ -378,8 +378,8 @@ class Session:
         With `quick` it takes milliseconds and lists answers that the current clusters violate or satisfy at a cost.
         Both list contradictions, disagreements and flagged answers, and leave out confirmed answers (`confirm`).
         `model` is the name of a method with probabilities, such as "penalized-gaussian-mixture". It is fitted to the
-        rows and the answers, and its chance for each pair counts as one more opinion. By default that is the method of
-        the session, if it can give new rows probabilities.
+        rows and the answers, and its probability for each pair counts as additional evidence. Default: the method of
+        the session, if it has probabilities for new rows.
         """
         if not quick:
             return self.plan_review(model).run()
@@ -679,7 +679,7 @@ class Session:
         """Write "labels", "golden", "constraints" or "answers" as csv, tsv, jsonl or parquet.
 
         Labels have every row. Noise of a density method is cluster -1 with the name "noise". Small groups have the
-        probability of each row to belong to its group. "golden" has a row for each cluster, with the values that
+        probability that each row belongs to its group. "golden" has a row for each cluster, with the values that
         `clew.datasets.golden_records` chooses. An error leaves no partial file.
         """
         with self._project.reading():

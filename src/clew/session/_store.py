@@ -249,7 +249,7 @@ class Store:
             self._resting.start()
 
     def _copy_log(self) -> None:
-        """Checkpoint: copy the write-ahead log into the file, as far as no other connection has to wait."""
+        """Checkpoint: copy the write-ahead log into the file, as far as no other connection has to wait for it."""
         with suppress(SQLAlchemyError, sqlite3.Error), self._engine.connect() as connection:
             own = connection.connection.driver_connection
             assert isinstance(own, sqlite3.Connection)
@@ -514,10 +514,10 @@ def _version(connection: sa.Connection, place: str) -> int:
         return 0
     found = connection.execute(sa.select(_meta.c.value).where(_meta.c.key == "schema_version")).scalar()
     if found is None:
-        raise FileError(f"{place} is not a clew project: it does not say which version it is.")
+        raise FileError(f"{place} is not a clew project: its version is not recorded.")
     if int(found) > len(MIGRATIONS):
         raise FileError(
-            f"{place} was written by a newer clew (schema {found}, this one knows {len(MIGRATIONS)}). Update clew."
+            f"{place} was written by a newer clew (schema {found}; this one reads {len(MIGRATIONS)}). Update clew."
         )
     return int(found)
 
@@ -578,7 +578,7 @@ _SENTENCES = (
 
 
 def _sentence(place: str, message: str) -> tuple[str, bool]:
-    """The sentence for a message of the database, and whether it says that there is no space left."""
+    """The sentence for a message of the database, and whether the disk is full."""
     lowered = message.lower()
     for mark, sentence in _SENTENCES:
         if mark in lowered:

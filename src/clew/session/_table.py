@@ -1,6 +1,6 @@
 """The user's rows: read from the referenced file, with a hash per row that detects changes.
 
-A row is identified by its id and keeps its number (its *ordinal*) for ever. Rows come from the table that the project
+A row is identified by its id and keeps its number (its *ordinal*) forever. Rows come from the table that the project
 refers to, and from tables that were added later and are stored in the log.
 """
 
@@ -417,7 +417,7 @@ def _as_text(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def like(table: Table, columns: Sequence[str], project: Table) -> Table:
-    """Bring a table to be added to the columns of the project, in their order. Raises if vector lengths differ."""
+    """Select the columns of the project, in their order, from a table to be added. Raises if vector lengths differ."""
     lost = next((name for name in columns if name not in table.values), None)
     if lost is not None:
         raise DataError(f"{table.source} lacks the column {lost!r} of the project. It has {', '.join(table.values)}.")
