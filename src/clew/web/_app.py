@@ -67,12 +67,12 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 
 
 def create_app(session: Session, *, token: str, hosts: Iterable[str] = ()) -> FastAPI:
-    """Make an ASGI application of a session; `serve` also runs it.
+    """Make an ASGI application for a session; `serve` also runs it.
 
     Parameters
     ----------
     session : Session
-        Stays open when the application ends.
+        The session. It stays open when the application ends.
     token : str
         Secret that every client must send, as ``Authorization: Bearer TOKEN`` or once as ``/?token=TOKEN``.
     hosts : names, optional
@@ -110,7 +110,7 @@ def create_app(session: Session, *, token: str, hosts: Iterable[str] = ()) -> Fa
     app.add_api_route("/api/health", _health, tags=["server"], response_model=dict[str, str])
     app.router.default = StaticFiles(
         directory=STATIC, html=True
-    )  # a mount would answer wrong methods of a route with 404
+    )  # with a mount, a wrong method of a route would give status 404
     _tell_errors(app)
     app.add_middleware(Guard, token=token, hosts=tuple(hosts))
     return app

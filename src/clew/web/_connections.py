@@ -1,7 +1,7 @@
 """Limits on idle connections: size of headers, waiting time, and number of waiting connections.
 
-A client without the token can do no more than open connections and send headers. Both are bounded here, before a
-request reaches the application.
+A client without the token can only open connections and send headers. Both are limited here, before a request reaches
+the application.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-# Bytes of the address and the headers of one request. A browser sends the cookies of all servers on this machine.
+# Largest number of bytes in the address and headers of a request. A browser sends the cookies of all local servers.
 MOST_HEADER_BYTES = 32 << 10
-# Seconds in which the headers of a request must be complete, counted from the connection or the last response on.
+# Seconds within which the headers of a request must be complete, counted from the connection or the last response.
 HEADER_SECONDS = 10.0
-# Connections that may wait for a request. With one more, the connection that has waited longest is closed.
+# Largest number of connections that wait for a request. Beyond it, the connection that has waited longest is closed.
 MOST_WAITING = 256
 
 

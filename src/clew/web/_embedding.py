@@ -20,9 +20,9 @@ Points = npt.NDArray[np.float32]
 # Columns used for the neighbour search. Wider data is projected on its principal components.
 _MOST_COLUMNS = 50
 _PERPLEXITY = 30
-# Largest number of rows that t-SNE embeds, with openTSNE and without. Beyond, it embeds a sample.
+# Largest number of rows that t-SNE embeds, with openTSNE and without it. For more rows, it embeds a sample.
 _MOST_ROWS, _MOST_ROWS_PLAIN = 50_000, 5_000
-# The other rows are placed between this many nearest rows of the sample.
+# All other rows are placed between this many nearest rows of the sample.
 _PLACED_BY = 3
 
 
@@ -65,7 +65,7 @@ class NeighbourMap:
         return cls(np.ascontiguousarray(X, dtype=np.float64), random_state)
 
     def run(self) -> Points:
-        """The points, from -1 to 1."""
+        """Compute the points, with coordinates from -1 to 1."""
         n = len(self.X)
         if n < 4 or self.X.shape[1] <= 2:  # two columns need no embedding
             return flat(self.X, self.random_state)
@@ -105,7 +105,7 @@ def _start(X: FloatArray, random_state: int) -> Points:
 
 
 def _placed(rows: FloatArray, known: FloatArray, points: FloatArray) -> FloatArray:
-    """Place rows at the weighted mean of their nearest embedded rows, the nearer the heavier."""
+    """Place rows at the weighted mean of their nearest embedded rows; nearer rows have larger weights."""
     far, near = NearestNeighbors(n_neighbors=_PLACED_BY).fit(known).kneighbors(rows)
     weights = 1 / np.maximum(far, np.finfo(float).tiny ** 0.5)
     return np.asarray((weights[:, :, None] * points[near]).sum(axis=1) / weights.sum(axis=1, keepdims=True))

@@ -51,7 +51,7 @@ class Body(BaseModel):
 
 
 class Next(Body):
-    """Request for questions: the annotator, how many, and the ones that are on the screen."""
+    """Request for questions: the annotator, the number of questions, and the questions on the screen."""
 
     annotator: Annotator = "me"
     n: Annotated[int, Field(strict=True, ge=1, le=MOST_QUESTIONS)] | None = None
@@ -156,7 +156,7 @@ class CorrectionBody(Body):
 
 
 class Settings(Body):
-    """Settings to change; others stay as they are."""
+    """Settings to change; all others keep their values."""
 
     n_clusters: Annotated[int, Field(strict=True, ge=1, le=_MOST_ID)] | None = None
     groups: Literal["large", "small"] | None = None

@@ -107,7 +107,7 @@ def data_routes(worker: Worker) -> APIRouter:
         chosen = body.model_dump(exclude_unset=True)
         who = chosen.pop("annotator", "me")
         if chosen:
-            await worker.slow(session.set, annotator=who, **chosen)  # other columns are encoded again
+            await worker.slow(session.set, annotator=who, **chosen)  # may encode the columns again
         return await worker.quick(_project, session)
 
     return router
@@ -136,7 +136,7 @@ def _file_of(session: Session, row: str, column: str) -> Path:
 
 
 async def _uploaded(worker: Worker, request: Request, name: str, use: Callable[[InputFile], Any]) -> Any:
-    """Store an upload in a temporary file and use it; messages give it the name that it has at the user's."""
+    """Store an upload in a temporary file and use it. Messages show the user's name of the file."""
     ending = name.rpartition(".")[2].lower()
     if ending not in _READABLE:
         raise FileError(f"{name!r} has no known ending. Expected .csv, .tsv, .jsonl or .parquet.")

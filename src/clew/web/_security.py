@@ -1,6 +1,6 @@
 """Access control: token, cookie, host name, origin and size of requests; security headers of responses.
 
-It is a layer around the whole application, so that it covers every route.
+The middleware wraps the whole application, so that it covers every route.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ _SIGN_IN = """<!doctype html>
 <p>Answers that this browser has not sent yet are kept in it, and are sent when you are back.</p>
 </html>
 """
-# On the way from another site or a file, browsers withhold a strict cookie, even one that was set a redirect before.
-# After a page that leads to itself they send it.
+# If a link on another site or in a file leads here, browsers do not send a strict cookie, even if a redirect has just
+# set it. They send it after a page of this server that refreshes itself.
 _COME_AGAIN = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>clew</title>
 <meta http-equiv="refresh" content="0; url=/">
@@ -77,7 +77,7 @@ def new_token() -> str:
 
 
 def check_token(token: str, *, remote: bool = False) -> None:
-    """Refuse a token that cannot travel in a header or an address, or that is too short to leave this machine."""
+    """Raise if a token cannot be sent in a header or an address, or if it is too short for remote access."""
     if not token or not all(33 <= ord(letter) <= 126 for letter in token) or any(letter in token for letter in '#&+%"'):
         raise ParameterError(
             'The token must be ASCII letters, digits and signs, at least one, without spaces and # & + % ".'

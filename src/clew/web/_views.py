@@ -51,7 +51,7 @@ class Welcome:
 
 @dataclass(frozen=True)
 class Row:
-    """A row as a card shows it; `probability` is that of its cluster, null if the method has none."""
+    """A row as a card shows it. `probability` is the probability of its cluster, null if the method has none."""
 
     id: Any
     values: dict[str, Any]
@@ -197,7 +197,7 @@ def history_entry(event: Event, undone: bool = False) -> HistoryEntry:
 
 
 def agreed(found: Agreement) -> Agreed:
-    """An agreement whose pairs of people are lists."""
+    """Convert an agreement to a response, with pairs of people as lists."""
     return Agreed(found.pairs, found.people, [Kappa(people, kappa) for people, kappa in found.kappa.items()])
 
 

@@ -24,7 +24,7 @@ T = TypeVar("T")
 _LOGGER = logging.getLogger("clew.web")
 _QUICK_THREADS = 2
 _SLOW_THREADS = 4
-# Largest number of calls in one transaction. The first call waits for the last.
+# Largest number of calls in one transaction. The first call waits for the last one.
 _MOST_TOGETHER = 64
 # Seconds between checks for changes by other processes and for a fit that is due.
 _BEAT = 0.5
