@@ -204,7 +204,7 @@ class Sitting:
             wanted = "the number of a row" if question.kind == "which" else "S, D"
             self._console.print(f"Press {wanted} or Space; ? for help.", style="yellow")
 
-    # -- what is shown ---------------------------------------------------------------------------------------------
+    # -- output ---------------------------------------------------------------------------------------------
 
     def _show(self, question: Question, *, full: bool = False) -> None:
         console, row = self._console, self._session.row

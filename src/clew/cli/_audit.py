@@ -49,13 +49,13 @@ class AuditRequest:
 
     @property
     def random_state(self) -> int:
-        """The seed, of the reading too."""
+        """The random seed, which is also used to read the table."""
         return self.reading.random_state
 
 
 @dataclass(frozen=True)
 class Filtering:
-    """Flags of `clew audit` that say which answers go to which file."""
+    """Flags of `clew audit` about the answers to write to a file."""
 
     path: Path
     drop: float
@@ -67,7 +67,7 @@ class Filtering:
         if path is None:
             if drop is not None or keep_free:
                 flag = "--keep-free" if drop is None else "--drop"
-                raise ParameterError(f"{flag} says what --filtered writes: add --filtered FILE.")
+                raise ParameterError(f"{flag} only has an effect with --filtered: add --filtered FILE.")
             return None
         return cls(path, 0.0 if drop is None else drop, keep_free)
 
@@ -82,7 +82,7 @@ class Filtering:
         check_writable(self.path)
 
     def write(self, X: Any, given: FileOfAnswers, n_clusters: int, model: Any, random_state: int) -> dict[str, Any]:
-        """Write the answers that are kept, and count them. Annotators stay if the file holds nothing but answers."""
+        """Write the answers to keep, and count them. Annotators are written if the file contains only answers."""
         known = given.constraints
         prices = impact(X, known, n_clusters, "kmeans" if model is None else model, random_state=random_state)
         kept = filter_by_impact(prices, self.drop, keep_free=self.keep_free)
@@ -138,7 +138,7 @@ def run_audit(
     method: str | None = None,
     filtering: Filtering | None = None,
 ) -> None:
-    """Read the data and the answers, rank the answers by suspicion, print them, and write those that are useful."""
+    """Read the data and the answers, rank the answers by suspicion, print them, and write the useful ones."""
     if output is not None:
         check_writable(output)
     if filtering is not None:

@@ -20,9 +20,9 @@ MOST_CHARACTERS = 600
 _AROUND = 6
 # Largest number of equal fields that are shown; more are only counted.
 MOST_EQUAL = 12
-# Numbers of a vector that are shown.
+# Number of entries of a vector that are shown.
 MOST_NUMBERS = 6
-# Characters shown of each row in a list of rows.
+# Number of characters of each row that are shown in a list of rows.
 _LINE = 240
 # Lowest share of common words at which differences between two texts are marked word by word.
 _LEAST_SHARED = 0.4
@@ -34,7 +34,7 @@ _DIFFERS = "bold yellow"
 
 
 def shown(value: Any) -> str:
-    """Give a value as text that is safe on a terminal: control characters are replaced by visible signs."""
+    """Return a value as text that is safe on a terminal: control characters are replaced by visible signs."""
     if value is None or value == "":
         return "–"
     if isinstance(value, float):
@@ -61,7 +61,7 @@ def _cut(text: str, most: int | None) -> str:
 
 
 def pair_card(names: Sequence[Any], rows: Sequence[Mapping[str, Any]], console: Console, *, full: bool) -> Table:
-    """Give two rows side by side, one line per field, with the differing fields marked."""
+    """Return two rows side by side, one line per field, with the differing fields marked."""
     table = Table(box=None, pad_edge=False, padding=(0, 1), expand=True, header_style="bold cyan")
     table.add_column("", width=1, style=_DIFFERS)
     table.add_column("", max_width=max(console.width // 4, 8), overflow="fold")
@@ -90,7 +90,7 @@ def pair_card(names: Sequence[Any], rows: Sequence[Mapping[str, Any]], console: 
 
 
 def _fields(names: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Give the fields of two rows, without the field that only repeats their ids."""
+    """Return the fields of two rows, without the field that only repeats their ids."""
     fields = list(dict.fromkeys(field for row in rows for field in row))
     ids = [str(name) for name in names]
     return [field for field in fields if [str(row.get(field)) for row in rows] != ids]
@@ -102,7 +102,7 @@ def _same(rows: Sequence[Mapping[str, Any]], field: str) -> bool:
 
 
 def _difference(left: Any, right: Any) -> str:
-    """Give the difference between two numbers, right minus left."""
+    """Return the difference between two numbers, right minus left."""
     numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in (left, right)]
     return f"  ({right - left:+.4g})" if all(numbers) else ""
 
@@ -148,7 +148,7 @@ def _styled(parts: list[str], unique: set[int], plain: bool, *, cut: bool) -> Te
 
 
 def list_card(marks: Sequence[str], names: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Give rows one below the other, each with its number and id."""
+    """Return rows one below the other, each with its number and id."""
     table = Table(box=None, pad_edge=False, padding=(0, 1), show_header=False)
     table.add_column(style="bold", no_wrap=True, justify="right")
     table.add_column(style="cyan", overflow="fold")
@@ -159,7 +159,7 @@ def list_card(marks: Sequence[str], names: Sequence[Any], rows: Sequence[Mapping
 
 
 def groups_card(names: Sequence[Sequence[Any]], rows: Sequence[Sequence[Mapping[str, Any]]]) -> Table:
-    """Give some rows of two clusters, one cluster beside the other."""
+    """Return some rows of two clusters, one cluster beside the other."""
     table = Table(box=None, pad_edge=False, padding=(0, 2), expand=True, header_style="bold cyan")
     cells: list[RenderableType] = []
     for place, (some, values) in enumerate(zip(names, rows, strict=True)):
@@ -170,7 +170,7 @@ def groups_card(names: Sequence[Sequence[Any]], rows: Sequence[Sequence[Mapping[
 
 
 def summary(name: Any, row: Mapping[str, Any]) -> str:
-    """Give a row on one line: texts as they are, numbers with the names of their columns."""
+    """Return a row on one line: texts as they are, numbers with the names of their columns."""
     parts = []
     for field, value in row.items():
         if value is None or value == "" or str(value) == str(name):

@@ -57,7 +57,7 @@ def run(
 
 
 def _prices(answers: Path, trust: list[str]) -> dict[str, Any] | None:
-    """Prices from `--trust NAME=NUMBER`; None without any."""
+    """Prices from `--trust NAME=NUMBER`; None if the flag was not given."""
     known: dict[str, float] = {}
     for word in trust:
         name, _, number = word.rpartition("=")
@@ -71,7 +71,7 @@ def _prices(answers: Path, trust: list[str]) -> dict[str, Any] | None:
 
 
 def _write(answers: Path, constraints: Constraints, found: Repair, output: Path) -> None:
-    """Write the answers that are left, with annotators and comments if the file holds nothing but answers."""
+    """Write the remaining answers, with annotators and comments if the file contains only answers."""
     if any(one is not None for one in (constraints.labels, constraints.must_groups, constraints.cannot_groups)):
         found.constraints.to_file(output)
         return
@@ -88,7 +88,7 @@ def _write(answers: Path, constraints: Constraints, found: Repair, output: Path)
 
 
 def repair_table(found: Repair) -> dict[str, Any]:
-    """Collect what `--json` prints about a repair."""
+    """Collect the values that `--json` prints about a repair."""
     return {
         "message": found.message,
         "cost": found.cost,

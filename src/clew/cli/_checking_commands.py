@@ -1,4 +1,4 @@
-"""Commands that judge answers in a file: whether all can hold, which look wrong, what they say about clusters."""
+"""Commands about answers in a file: whether all can hold, which look wrong, which number of clusters they suggest."""
 
 from __future__ import annotations
 
@@ -108,12 +108,12 @@ def audit(
             min=0,
             max=1,
             metavar="SHARE",
-            help="Leave this share of them out of --filtered, the costliest first.",
+            help="Leave this share of them out of --filtered, the most expensive first.",
             show_default="0",
         ),
     ] = None,
     keep_free: Annotated[
-        bool, typer.Option("--keep-free", help="Write answers that hold anyway to --filtered, too.")
+        bool, typer.Option("--keep-free", help="Also write answers that hold anyway to --filtered.")
     ] = False,
     plot: Plot = None,
     random_state: RandomState = 0,
@@ -125,10 +125,10 @@ def audit(
     Each answer is compared with clusterings of the data and with the other
     answers. Contradictions, the cost of keeping the answer, and the error
     rate of its annotator count too. The answers are not changed.
-    --model fits a mixture to the data and the answers; its chance for each
-    pair counts too, and --filtered takes its prices.
-    --filtered writes a file for the next clustering: by what keeping them
-    costs, without answers that hold anyway and without the costliest.
+    --model fits a mixture to the data and the answers. Its probability for
+    each pair counts, too, and --filtered uses its prices.
+    --filtered writes the useful answers for the next clustering. It leaves
+    out answers that hold anyway, and with --drop the most expensive ones.
 
     \b
     [bold]Examples[/bold]

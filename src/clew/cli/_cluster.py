@@ -1,4 +1,4 @@
-"""`clew cluster`: a table in, a cluster per row out."""
+"""`clew cluster`: read a table and write the cluster of each row."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def _kind(request: ClusterRequest) -> Any:
 
 
 def _check(kind: Any, parameters: dict[str, Any]) -> None:
-    """Refuse a value that the method does not allow, by the name of its flag."""
+    """Raise if the method does not allow a value; the message names the flag."""
     for name, value in parameters.items():
         allowed = kind._parameters[name]
         if not allowed.accepts(value):
@@ -168,7 +168,7 @@ def _check(kind: Any, parameters: dict[str, Any]) -> None:
 
 
 def _check_dissimilarity(method: str, kind: Any, parameters: dict[str, Any]) -> None:
-    """Refuse a matrix for a method that takes none, or together with another metric."""
+    """Raise if the method takes no matrix, or if another metric is given as well."""
     allowed = kind._parameters.get("metric")
     if allowed is None or not allowed.accepts("precomputed"):
         takers = [
@@ -182,7 +182,7 @@ def _check_dissimilarity(method: str, kind: Any, parameters: dict[str, Any]) -> 
 
 
 def _rows(request: ClusterRequest, reading: Reading, table: Table, estimator: Any) -> InputRows:
-    """Give the columns of the table as vectors, the counts of words, or the matrix of dissimilarities."""
+    """Return the columns of the table as vectors, the counts of words, or the matrix of dissimilarities."""
     if estimator.capabilities.counts:
         counts, words = reading.counts(table, request.label_column)
         return InputRows(counts, None, words)
@@ -215,7 +215,7 @@ def _takes_metric(estimator: Any, metric: str) -> bool:
 
 
 def _output(request: ClusterRequest, data: str) -> Path | None:
-    """Give the file to write, None for stdout; refuse a file that is an input or cannot be written."""
+    """Return the file to write, None for stdout. Raise if the file is an input or cannot be written."""
     if request.output == "-" or (request.output is None and data == STDIN):
         if request.json:
             raise ParameterError("The labels and --json cannot both go to stdout. Write the labels to a file with -o.")
@@ -230,7 +230,7 @@ def _output(request: ClusterRequest, data: str) -> Path | None:
 
 
 def _golden_file(request: ClusterRequest, data: str, output: Path | None) -> Path:
-    """Give the file for golden records; refuse one that is an input or the file of labels."""
+    """Return the file for golden records. Raise if it is an input or the file of labels."""
     path = Path(str(request.golden))
     for given in (Path(data), request.constraints, request.unlike, output):
         if given is not None and path.resolve() == given.resolve():
@@ -274,20 +274,20 @@ def _knowledge(request: ClusterRequest, table: Table, ids: NDArray[Any] | None) 
 
 
 def _sources(table: Table, name: str) -> NDArray[np.int64]:
-    """Give the number of each row's source, -1 where the cell is empty."""
+    """Return the number of each row's source, -1 if the cell is empty."""
     names, codes = np.unique([str(value).strip() for value in table.column(name).tolist()], return_inverse=True)
     found = names[names != ""]
     if len(found) < 2:
         value = f'the one value "{found[0]}"' if len(found) else "no value"
         raise ParameterError(
-            f"--source {name}: the column has {value}, so that no two rows could be together. Choose a column that "
+            f"--source {name}: the column has {value}, so no two rows could be together. Choose a column that "
             "says which list each row comes from, or leave --source out."
         )
     return np.where(names[codes] == "", -1, codes)
 
 
 def known_labels(table: Table, name: str) -> tuple[NDArray[np.int64], list[str]]:
-    """Give the class of each row, -1 where the cell is empty or -1, and the names of the classes.
+    """Return the class of each row, -1 if the cell is empty or -1, and the names of the classes.
 
     Classes that are whole numbers keep their numbers, and the list of names is empty. Other classes are numbered in
     sorted order.
@@ -310,7 +310,7 @@ def _word(value: Any) -> str:
 
 
 def cluster_names(estimator: Any, class_names: Sequence[str]) -> dict[int, str]:
-    """Give each cluster label a name: its class, else new-1, new-2, ...; its number if classes have no names."""
+    """Name each cluster label: by its class, else new-1, new-2, ...; by its number if classes have no names."""
     labels = getattr(estimator, "cluster_labels_", None)
     if labels is None:
         labels = np.arange(estimator.get_params(deep=False).get("n_clusters", 0))
@@ -377,7 +377,7 @@ def summary(
 
 
 def _words(estimator: Any, words: Sequence[Any], names: dict[int, str]) -> dict[str, Any]:
-    """Collect the words of each cluster, and those that feedback made more important."""
+    """Collect the words of each cluster, and the words whose weight feedback has raised."""
     numbers = {name: label for label, name in enumerate(getattr(estimator, "classes_", ()))}
     return {
         "words": {names[numbers.get(label, label)]: of for label, of in estimator.cluster_words(words).items()},
@@ -389,7 +389,7 @@ def _words(estimator: Any, words: Sequence[Any], names: dict[int, str]) -> dict[
 
 
 def _about_auto(n_clusters: int) -> str:
-    """How far to trust a number of clusters that the method chose."""
+    """A sentence about how reliable a number of clusters is that the method chose."""
     around = f"-k {n_clusters - 1} and -k {n_clusters + 1}" if n_clusters > 2 else f"-k {n_clusters + 1}"
     return (
         f"{n_clusters} is a guess: the best fit by a criterion that assumes round clusters of one spread. "
@@ -420,7 +420,7 @@ def print_summary(result: dict[str, Any], console: Console, *, by_texts: bool) -
     medoids = [f"{entry['medoid']} ({entry['cluster']})" for entry in clusters if entry.get("medoid") is not None]
     if medoids:
         more = f" and {len(medoids) - 10} more" if len(medoids) > 10 else ""
-        lines.append(("medoids", f"{', '.join(medoids[:10])}{more}; rows that stand for their clusters"))
+        lines.append(("medoids", f"{', '.join(medoids[:10])}{more}; rows that represent their clusters"))
     for name, words in result.get("words", {}).items():
         lines.append((f"words of {name}", ", ".join(map(str, words))))
     if raised := result.get("important_words"):

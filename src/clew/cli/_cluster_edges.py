@@ -1,4 +1,4 @@
-"""`clew cluster-edges`: a table of scored pairs in, a cluster per id out, and the pairs to check next."""
+"""`clew cluster-edges`: read scored pairs, write the cluster of each id, and list the pairs to check next."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from clew.datasets import check_writable, write_table
 from clew.exceptions import ParameterError
 from clew.graph._cluster_edges import TEXT_COLUMNS, EdgeClusters
 
-# Pairs of the review that the terminal shows; the file has all.
+# Number of pairs to check that the terminal shows. The file has all of them.
 _MOST_SHOWN = 10
 
 
@@ -126,7 +126,7 @@ def _records(request: EdgesRequest) -> tuple[Any, Any]:
 
 
 def _constraints(request: EdgesRequest, ids: Any, groups: Any) -> Any:
-    """The constraints as `cluster_edges` takes them: the file itself if the ids are those of the edges."""
+    """The constraints in a form that `cluster_edges` takes: the file itself if it uses the ids of the edges."""
     if groups is None:
         return request.constraints
     known = Constraints(cannot_groups=groups, ids=ids)

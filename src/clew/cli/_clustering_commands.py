@@ -124,8 +124,8 @@ def cluster(
     \b
     Every parameter of the method is a flag too: --penalty 2, --n-init 10,
     --max-iter 50, --metric cosine, --no-entailed (see clew methods NAME).
-    The labels file has two columns: the id (or the row number) and cluster,
-    and for some methods the probability of the row to belong there.
+    The labels file has two columns: the id (or the row number) and cluster.
+    Some methods add the probability that the row belongs to the cluster.
     With --label-column, clusters are named after the classes. Clusters
     without a known class are called new-1, new-2, ...
     A text cell that a spreadsheet would run as a formula (it starts with =,
@@ -209,14 +209,14 @@ def cluster_edges(
     most: Annotated[int, typer.Option("-n", "--most", min=1, metavar="N", help="Number of pairs for --review.")] = 20,
     records: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A table of all records, also those in no pair. Needs --id."),
+        typer.Option(metavar="FILE", help="A table of all records, including those in no pair. Needs --id."),
     ] = None,
     id_column: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="The column of --records with the ids.")
     ] = None,
     source: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="A column of --records: a cluster has one record per value at most."),
+        typer.Option(metavar="COLUMN", help="A column of --records: a cluster has at most one record per value."),
     ] = None,
     one_per_source: Annotated[
         bool,
@@ -298,8 +298,8 @@ def methods(
     """List the methods, explain one, or say which suit a table.
 
     \b
-    --for looks at the number of rows, the shape of dense regions and the
-    kinds of answers, and holds them against what each method can do.
+    --for compares the number of rows, the shape of dense regions and the
+    kinds of answers with the capabilities of each method.
 
     \b
     [bold]Examples[/bold]

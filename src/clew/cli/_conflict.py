@@ -21,12 +21,12 @@ _HOW = {"p": "soft", "u": "unsure", "space": "unsure", "r": "repair"}
 
 
 def changeable(conflict: Conflict) -> list[int]:
-    """Give the answers that can be changed and the corrections that can be undone, in the order of the chain."""
+    """Return the answers that can be changed and the corrections that can be undone, in the order of the chain."""
     return list(dict.fromkeys(event for link in conflict.links for event in link.events))
 
 
 def chain_table(conflict: Conflict, *, numbered: bool) -> Table:
-    """Give the steps of a conflict as a table; with `numbered`, steps that can be changed have a number."""
+    """Return the steps of a conflict as a table; with `numbered`, steps that can be changed have a number."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
     table.add_column(style="bold", justify="right", no_wrap=True)
     table.add_column(overflow="fold")
@@ -71,7 +71,7 @@ def settle(session: Session, conflict: Conflict, keys: Keyboard, console: Consol
 
 
 def _repair_words(conflict: Conflict, order: list[int]) -> str:
-    """Describe the cheapest repair of a conflict, with the numbers of the table where it has them."""
+    """Describe the cheapest repair of a conflict, with the numbers of the table if they are in it."""
     words = []
     for event in conflict.cheapest:
         name = f"number {order.index(event) + 1}" if event in order else f"event {event}"

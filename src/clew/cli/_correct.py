@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Largest number of rows that are listed; the rest is only counted.
 MOST_ROWS = 20
 
-# Per kind of correction: its arguments as the usage line shows them, their least number, their largest number.
+# For each kind of correction: the arguments in the usage line, and their smallest and largest number.
 USAGE: dict[str, tuple[str, int, int | None]] = {
     "merge": ("CLUSTER CLUSTER", 2, 2),
     "split": ("CLUSTER ROW ...", 2, None),
@@ -62,7 +62,7 @@ class Words:
         self.kind, self.words, self.annotator, self.rows, self.preview = kind, list(words), annotator, rows, preview
 
     def cluster(self, session: Session, place: int) -> int:
-        """Give the id of the cluster that a word names by id or by name."""
+        """Return the id of the cluster that a word names by id or by name."""
         word = self.words[place]
         if word.lstrip("-").isdecimal():
             return int(word)
@@ -75,7 +75,7 @@ class Words:
         return found[0]
 
     def number(self, place: int, what: str) -> int:
-        """Give a word as a number; `what` says in the message which kind of number is expected."""
+        """Return a word as a number; `what` says in the message which kind of number is expected."""
         word = self.words[place]
         if not word.isdecimal():
             raise ParameterError(
@@ -99,7 +99,7 @@ def _check_usage(kind: str, words: Sequence[str], *, rows: bool, preview: bool) 
 
 
 def _arguments(session: Session, given: Words) -> dict[str, Any]:
-    """Give the arguments for `Session.merge`, `split`, `move` or `never`."""
+    """Return the arguments for `Session.merge`, `split`, `move` or `never`."""
     words = given.words
     if given.kind == "merge":
         return {"cluster": given.cluster(session, 0), "other": given.cluster(session, 1)}

@@ -122,7 +122,7 @@ def score(data: Dataset, labels: NDArray[np.int64], answers: Constraints, second
 
 
 def comparison(without: Trial, knowing: Trial, n_answers: int) -> Table:
-    """Set the two clusterings side by side."""
+    """Compare the two clusterings in a table."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2), header_style="bold")
     table.add_column("")
     table.add_column("without", justify="right")
@@ -211,7 +211,7 @@ def _files(out: Path) -> list[str]:
 
 
 def _command() -> str:
-    """Give the command to type for `clew`: its path if it is not on the PATH, as in a new environment."""
+    """Return the command to type for `clew`: its path if it is not on the PATH, as in a new environment."""
     started = Path(sys.argv[0])
     if started.name != "clew" or shutil.which("clew"):
         return "clew"

@@ -23,10 +23,10 @@ class Keyboard(Protocol):
     is_live: bool
 
     def key(self) -> str | None:
-        """Give the next key: a letter, "space", "enter", "backspace", "left", "right"; None at the end."""
+        """Return the next key: a letter, "space", "enter", "backspace", "left", "right"; None at the end."""
 
     def line(self) -> str | None:
-        """Give a line of text; None at the end."""
+        """Return a line of text; None at the end."""
 
 
 class Terminal:
@@ -39,7 +39,7 @@ class Terminal:
         self._held = b""
 
     def key(self) -> str | None:
-        """Give the next key; None after Ctrl-D or after the terminal was closed."""
+        """Return the next key; None after Ctrl-D or after the terminal was closed."""
         while True:
             text = self._character()
             if text in ("", "\x04"):
@@ -52,7 +52,7 @@ class Terminal:
             return _NAMES.get(text, text.casefold())
 
     def line(self) -> str | None:
-        """Give a line of text, echoed while it is typed; None after Escape or Ctrl-D."""
+        """Return a line of text, echoed while it is typed; None after Escape or Ctrl-D."""
         text = ""
         while (character := self._character()) not in ("\r", "\n"):
             if character in ("", "\x04", "\x1b"):
@@ -109,7 +109,7 @@ class Lines:
         self._rest: str | None = None
 
     def key(self) -> str | None:
-        """Give the first word of the next line; the rest of the line is stored for `line`."""
+        """Return the first word of the next line; the rest of the line is stored for `line`."""
         for text in iter(sys.stdin.readline, ""):
             words = text.strip()
             if words or text.strip("\r\n"):
@@ -119,7 +119,7 @@ class Lines:
         return None
 
     def line(self) -> str | None:
-        """Give the rest of the last key's line, or the next line if that rest is empty."""
+        """Return the rest of the last key's line, or the next line if that rest is empty."""
         if self._rest is not None:
             rest, self._rest = self._rest, None
             return rest

@@ -73,7 +73,7 @@ def run_for(name: str | None, reading: Reading, constraints: Path | None, *, as_
 
 
 def chosen_method(name: str, role: Role | None = None) -> str:
-    """Give the listed name of a method, and print a notice if its name of an earlier version was typed."""
+    """Return the listed name of a method, and print a notice if its name of an earlier version was typed."""
     found = find_method(name, role)
     if name != found and name.islower() and "-" in name:
         typer.echo(f"{name} is called {found} now.", err=True)
@@ -142,7 +142,7 @@ def sections(kind: Any) -> dict[str, str]:
 
 
 def parameters(text: str) -> dict[str, str]:
-    """Give the description of each parameter of a Parameters section, or its type if it has no description."""
+    """Return the description of each parameter of a Parameters section, or its type if it has no description."""
     told: dict[str, str] = {}
     for entry in re.split(r"(?m)^(?=\S)", text):
         head, _, body = entry.partition("\n")

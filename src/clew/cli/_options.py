@@ -85,7 +85,7 @@ JudgingModel = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="A method with probabilities, such as penalized-gaussian-mixture, as one more opinion about each answer.",
+        help="A method with probabilities, such as penalized-gaussian-mixture, as evidence about each answer.",
         show_default=False,
     ),
 ]

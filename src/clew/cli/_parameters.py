@@ -14,13 +14,13 @@ _WORDS: Mapping[str, Any] = {"none": None, "true": True, "false": False}
 
 
 def signature_of(estimator: type) -> dict[str, Any]:
-    """Give the constructor parameters of an estimator with their defaults."""
+    """Return the constructor parameters of an estimator with their defaults."""
     parameters = inspect.signature(estimator).parameters.values()
     return {parameter.name: parameter.default for parameter in parameters}
 
 
 def flag_of(name: str) -> str:
-    """Give the flag of a parameter: `--max-iter` for `max_iter`."""
+    """Return the flag of a parameter: `--max-iter` for `max_iter`."""
     return f"--{name.replace('_', '-')}"
 
 

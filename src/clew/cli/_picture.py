@@ -24,7 +24,7 @@ FAINT = "#6b7280"
 
 @dataclass(frozen=True)
 class Panel:
-    """One clustering. Cluster numbers are those of the matching classes; `misplaced` marks rows of another class."""
+    """One clustering. Clusters have the numbers of their matching classes; `misplaced` marks rows of other classes."""
 
     title: str
     note: str
@@ -35,7 +35,7 @@ class Panel:
 
 
 def project(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Give the first two principal components and the share of the variance they show."""
+    """Return the first two principal components and the share of the variance they show."""
     centred = X - X.mean(axis=0)
     left, values, right = np.linalg.svd(centred, full_matrices=False)
     # The sign of a singular vector is arbitrary. Fixing it makes the picture the same on every machine.

@@ -60,7 +60,7 @@ class ProjectRequest:
         return typed(self.place, self.project_name)
 
     def settings(self) -> dict[str, Any]:
-        """Give the settings that were set by flags."""
+        """The settings that were given by flags."""
         columns = None if self.columns is None else column_names(self.columns)
         method = None if self.method is None else chosen_method(self.method)
         names = ("id_column", "scale", "text", "n_clusters", "groups", "strategy", "metric", "overlap", "random_state")
@@ -69,12 +69,12 @@ class ProjectRequest:
 
 
 def is_project(word: str) -> bool:
-    """Tell whether a word names a project rather than data: a .clew file, or a database."""
+    """Whether a word names a project (a .clew file or a database) and not data."""
     return "://" in word or Path(word).suffix == SUFFIX
 
 
 def place_of(word: str) -> str:
-    """Give the project that a word names, directly or as the data file next to it."""
+    """Return the project that a word names, directly or as the data file next to it."""
     if is_project(word):
         return word
     path = Path(word)
@@ -105,7 +105,7 @@ def opened_or_begun(request: ProjectRequest) -> Iterator[Session]:
 
 
 def _found(request: ProjectRequest) -> Session | None:
-    """Give the project, if it exists, with the settings given by flags."""
+    """Return the project, if it exists, with the settings given by flags."""
     from clew import Session
 
     place = request.place
@@ -196,6 +196,6 @@ def _said(value: Any) -> str:
 
 
 def typed(word: str, name: str | None) -> str:
-    """Give a project as it would be typed in another command."""
+    """Return a project as it would be typed in another command."""
     named = "" if name is None else f" --name {shlex.quote(name)}"
     return f"{shlex.quote(without_password(word))}{named}"

@@ -95,11 +95,11 @@ def serve(
         constraints=constraints, n_clusters=n_clusters, groups=groups, method=method, strategy=strategy, metric=metric,
         overlap=overlap, random_state=random_state,
     )  # fmt: skip
-    door = _serve.Door(
+    server = _serve.ServerOptions(
         host=host, port=port, token=token, new_token=new_token, hosts=allow_host or [], allow_remote=allow_remote,
         browser=browser,
     )  # fmt: skip
-    _serve.run(request, door)
+    _serve.run(request, server)
 
 
 @command
@@ -384,7 +384,8 @@ def review(
     answers that the clusters violate, that contradict others, that people
     disagree about, and that somebody flagged. Confirmed answers (clew correct
     PROJECT keep NUMBER) are not listed again. If the method of the project is
-    a mixture, its chance for each pair counts too; --model names another.
+    a mixture, its probability for each pair counts, too. --model chooses
+    another mixture.
 
     \b
     [bold]Examples[/bold]

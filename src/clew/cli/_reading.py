@@ -65,7 +65,7 @@ class Reading:
             return as_table(stdin, text=text, sep=self.sep, encoding=self.encoding)
 
     def vectors(self, table: Table, *left_out: str | None) -> InputRows:
-        """Give the rows as vectors of the chosen columns, by default all except the ids and `left_out`."""
+        """Return the rows as vectors of the chosen columns, by default all except the ids and `left_out`."""
         chosen = None if self.columns is None else column_names(self.columns)
         names = chosen or [name for name in table.features if name not in (self.id_column, *left_out)]
         if names and all(_is_matrix(table.column(name)) for name in names):
@@ -83,7 +83,7 @@ class Reading:
         return InputRows(encoded.X, encoded)
 
     def records(self, table: Table, *left_out: str | None) -> Table | None:
-        """Give the columns to compare as records, or None if all of them hold numbers or one holds vectors."""
+        """Return the columns to compare as records, or None if all of them hold numbers or one holds vectors."""
         chosen = None if self.columns is None else column_names(self.columns)
         names = chosen or [name for name in table.features if name not in (self.id_column, *left_out)]
         columns = [table.column(name) for name in names]
@@ -91,9 +91,9 @@ class Reading:
         return table.only(names) if is_text and not any(map(_is_matrix, columns)) else None
 
     def counts(self, table: Table, *left_out: str | None) -> tuple[Any, Sequence[Any]]:
-        """Give the rows as counts: of the words in columns of text, or columns of numbers as they are; and their names.
+        """Return counts and their names: of the words in columns of text, or else the numbers in columns of numbers.
 
-        Words of several columns of text are counted together, and then numbers are left out.
+        Words of several columns of text are counted together. If there is text, columns of numbers are left out.
         """
         chosen = None if self.columns is None else column_names(self.columns)
         names = chosen or [name for name in table.features if name not in (self.id_column, *left_out)]
@@ -132,7 +132,7 @@ class FileOfAnswers:
 
 
 def check_n_clusters(n_clusters: Any, table: Table) -> None:
-    """Refuse more clusters than the table has rows."""
+    """Raise if there are more clusters than rows."""
     if isinstance(n_clusters, int) and n_clusters > table.n_rows:
         rows = "1 row" if table.n_rows == 1 else f"{table.n_rows:,} rows"
         raise DataError(f"-k {n_clusters}: {table.source} has only {rows}. Give a smaller number.")
@@ -140,7 +140,7 @@ def check_n_clusters(n_clusters: Any, table: Table) -> None:
 
 @dataclass(frozen=True)
 class InputRows:
-    """The rows to cluster, how each column was encoded unless the table was a matrix already, and words if counted."""
+    """The rows to cluster, how each column was encoded (None for a matrix), and the words if words were counted."""
 
     X: Any
     encoded: Encoded | None
@@ -148,7 +148,7 @@ class InputRows:
 
     @property
     def metric(self) -> str:
-        """The distance that suits the columns."""
+        """The metric that suits the columns."""
         return "euclidean" if self.encoded is None else self.encoded.metric
 
     @property
@@ -163,7 +163,7 @@ class InputRows:
 
 
 def column_names(words: str) -> list[str]:
-    """Give the columns of ``--columns a,b,c``."""
+    """Split the names of ``--columns a,b,c``."""
     return [name.strip() for name in words.split(",") if name.strip()]
 
 

@@ -15,9 +15,9 @@ from rich.text import Text
 
 from clew._words import counted as counted
 
-# Clusters listed one by one before the rest is counted.
+# Number of clusters that are listed; the rest is only counted.
 MOST_CLUSTERS = 12
-# Pairs named before the rest is counted.
+# Number of pairs that are named; the rest is only counted.
 MOST_PAIRS = 5
 BAR_WIDTH = 28
 
@@ -52,7 +52,7 @@ def seconds(value: float) -> str:
 
 
 def sizes_table(names: Sequence[str], sizes: Sequence[int]) -> Table:
-    """Give a table of cluster sizes with bars; of many clusters, only the largest are listed."""
+    """Return a table of cluster sizes with bars; of many clusters, only the largest are listed."""
     order = list(range(len(sizes)))
     if len(sizes) > MOST_CLUSTERS:
         order = sorted(order, key=lambda cluster: -sizes[cluster])[:MOST_CLUSTERS]
@@ -69,7 +69,7 @@ def sizes_table(names: Sequence[str], sizes: Sequence[int]) -> Table:
 
 
 def cluster_name(cluster: int, name: str | None) -> str:
-    """Give the id of a cluster, with its name if it has one."""
+    """Return the id of a cluster, with its name if it has one."""
     return f"{cluster} {name}" if name else str(cluster)
 
 
@@ -81,7 +81,7 @@ def pair_names(pairs: Sequence[Sequence[Any]]) -> str:
 
 
 def facts(rows: Sequence[tuple[str, str | Text]]) -> Table:
-    """Give a table of names and values, one per line."""
+    """Return a table of names and values, one per line."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -91,5 +91,5 @@ def facts(rows: Sequence[tuple[str, str | Text]]) -> Table:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Give the console for results, or for messages if `stderr`."""
+    """Return the console for results, or for messages if `stderr`."""
     return Console(stderr=stderr, highlight=False)

@@ -10,7 +10,7 @@ from clew.cli import _exits, _project
 
 
 @dataclass(frozen=True)
-class Door:
+class ServerOptions:
     """Address, token and access rules of the server."""
 
     host: str
@@ -22,12 +22,12 @@ class Door:
     browser: bool
 
 
-def run(request: _project.ProjectRequest, door: Door) -> None:
+def run(request: _project.ProjectRequest, options: ServerOptions) -> None:
     """Open or create the project and serve it until Ctrl-C."""
     from clew.web import serve
 
     with _project.opened_or_begun(request) as session:
-        serve(session, **vars(door), announce=_announce)
+        serve(session, **vars(options), announce=_announce)
     _exits.say("stopped", "every answer is saved; the same command continues", "bold")
 
 

@@ -95,7 +95,7 @@ def _tell_clusters(told: dict[str, Any], project: str) -> None:
 
 
 def _clusters_table(clusters: list[dict[str, Any]]) -> Table:
-    """Give a table of clusters with sizes and most typical rows; of many clusters, only the largest are listed."""
+    """Return a table of clusters with sizes and most typical rows; of many clusters, only the largest are listed."""
     largest = sorted(clusters, key=lambda cluster: -cluster["size"])[:MOST_CLUSTERS]
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim", expand=True)
     names = [_render.cluster_name(cluster["id"], cluster["name"]) for cluster in largest]

@@ -50,7 +50,7 @@ def link_words(link: Link) -> str:
 
 
 def conflict_heading(conflict: Conflict) -> str:
-    """Give the heading of a conflict, by its kind."""
+    """Return the heading of a conflict, by its kind."""
     if conflict.kind == "disagreement":
         return f"People disagree about {shown(conflict.chain[0])} and {shown(conflict.chain[1])}:"
     what = {"answer": f"Answer {conflict.id}", "correction": f"Correction {conflict.id}"}[conflict.kind]
