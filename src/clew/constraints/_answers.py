@@ -55,13 +55,13 @@ class AnswerRecord:
     source: str | None = None
 
     def records(self) -> list[AnswerRecord]:
-        """The record itself, as the only one."""
+        """A list with only this record."""
         return [self]
 
 
 @runtime_checkable
 class Said(Protocol):
-    """An answer about some rows, of any type in clew, that converts itself to records about pairs.
+    """Protocol of all types of answers in clew: they can be converted to records about pairs.
 
     Attributes
     ----------

@@ -136,7 +136,7 @@ def as_confidence(values: Any, name: str, n_pairs: int) -> FloatArray:
     if wrong.any():
         place = np.flatnonzero(wrong)[0]
         raise ConstraintError(
-            f"{name}[{place}] is {array[place]:g}: a confidence lies in (0, 1]. Leave out pairs nobody believes."
+            f"{name}[{place}] is {array[place]:g}: a confidence lies in (0, 1]. Correct it, or leave the pair out."
         )
     return array.copy()
 
@@ -179,10 +179,10 @@ def filled(values: Any, name: str) -> npt.NDArray[Any]:
             cells[np.ma.getmaskarray(values)] = None
             return np.asarray(cells)
         array = np.asarray(values)
-        # Among texts, NumPy converts numbers and None to texts, so that None and "None" would be equal.
+        # If some values are texts, NumPy converts numbers and None to texts, and None and "None" would be equal.
         return array if array.dtype.kind not in "US" else np.array(values, dtype=object)
     except ValueError:
-        raise ConstraintError(f"{name} is ragged: its rows have different lengths. Give all the same.") from None
+        raise ConstraintError(f"{name} is ragged: its rows have different lengths. Make them equal.") from None
 
 
 def as_class_names(values: Any, labels: IntArray | None) -> npt.NDArray[Any] | None:
@@ -241,7 +241,7 @@ def as_soft_groups(values: Any) -> sparse.csr_array | None:
             f"soft_groups[{row}, {matrix.indices[place]}] is {matrix.data[place]:g}: a strength lies in [0, 1]."
         )
     totals = np.asarray(matrix.sum(axis=1)).ravel()
-    if (totals > 1 + 1e-9).any():  # strengths are typed in decimals, whose sums carry rounding
+    if (totals > 1 + 1e-9).any():  # sums of decimal fractions have rounding errors
         row = int(totals.argmax())
         raise ConstraintError(
             f"soft_groups: the strengths of row {row} sum to {totals[row]:g}; they may sum to at most 1. Scale them."

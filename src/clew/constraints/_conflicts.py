@@ -58,7 +58,7 @@ class Contradiction:
         )
 
     def __repr__(self) -> str:
-        return f"<Contradiction: {self}>"  # bounded, unlike the chain
+        return f"<Contradiction: {self}>"  # of limited length, unlike the chain
 
 
 def find_conflicts(constraints: Constraints, limit: int | None = None) -> list[Contradiction]:

@@ -176,7 +176,7 @@ class Constraints:
         given : Constraints, array, dict, tuple, frame, sparse matrix, path or None
             Labels (one per row, -1 unknown); a dict with `must_link`, `cannot_link` (or `ml`, `cl`), `labels`,
             `must_groups`, `cannot_groups`, …; pairs with answers ``(pairs, y)``, y in {1, -1}; a pandas, polars or
-            Arrow frame with columns `id_1`, `id_2`, `answer`, or as splink and zingg make them; dedupe's dict of
+            Arrow frame with columns `id_1`, `id_2`, `answer`, or with the columns of splink or zingg; dedupe's dict of
             records; a manager of cognitivefactory; a signed sparse matrix; the result of `read_answers`; the path of a
             file of clew or of another tool.
         n_samples : int, optional
@@ -269,7 +269,7 @@ class Constraints:
     def __len__(self) -> int:
         if self.n_samples is None:
             raise ConstraintError(
-                "These constraints do not say how many rows they are about, so they have no length and cannot be "
+                "The number of rows of these constraints is unknown, so they have no length and cannot be "
                 "sliced. Pass n_samples=len(X) when you build them."
             )
         return self.n_samples
@@ -448,13 +448,13 @@ class Constraints:
         ----------
         n_clusters : int
         price : array, dict, function, Impact or None
-            Price of dropping each statement, at least 0; infinity keeps it in any case. None takes the confidences,
-            which are 1 for labels and groups. An array has one price per must-link, then one per cannot-link. A dict
-            has prices by kind: `must_link` and `cannot_link` one per pair, `label`, `must_group` and `cannot_group`
-            one per row (per row and column, if there are several), or a number for all of a kind; kinds left out are
-            priced by confidence. A function is called with each `Statement`. The result of `clew.audit.impact` gives
-            confidence / (1 + score / unit), so that suspicious statements go first. `Answers.prices` prices answers by
-            annotator.
+            Price of dropping each statement, at least 0. A statement with an infinite price is always kept. None uses
+            the confidences, which are 1 for labels and groups. An array has one price per must-link, then one per
+            cannot-link. A dict has prices by kind: `must_link` and `cannot_link` one per pair, and `label`,
+            `must_group` and `cannot_group` one per row (per row and column, if there are several), or one number for a
+            whole kind. Other kinds are priced by confidence. A function is called with each `Statement`. The result of
+            `clew.audit.impact` gives the prices confidence / (1 + score / unit), so that suspicious statements are
+            dropped first. `Answers.prices` prices answers by annotator.
 
         Returns
         -------
@@ -465,8 +465,9 @@ class Constraints:
         Notes
         -----
         Finding the cheapest repair is NP-hard. Connected parts are solved one by one, each as a hitting set of
-        contradictions and of proofs that k clusters are not enough. These are found as needed and solved with HiGHS. A
-        part that reaches the work limit is repaired greedily, and the result reports the bound.
+        contradictions and of proofs that k clusters are not enough. These sets are generated as needed, and HiGHS
+        solves the hitting set problem. A part that reaches the work limit is repaired greedily, and the result reports
+        the bound.
 
         Examples
         --------

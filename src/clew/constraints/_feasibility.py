@@ -18,7 +18,7 @@ from clew.solvers.coloring import WORK_LIMIT, Coloring, color
 if TYPE_CHECKING:
     from clew.constraints._constraints import Constraints
 
-# Rows of a proof that are named, before the rest is counted.
+# Largest number of rows of a proof that are named; the rest is only counted.
 _MOST_LISTED = 100
 
 
@@ -90,9 +90,9 @@ def require_coloring(
     preference: npt.NDArray[np.int32],
     work_limit: int,
 ) -> npt.NDArray[np.int32]:
-    """Clusters of some components that violate no cannot-link; raise an error with the reason if there are none.
+    """Find clusters of some components that violate no cannot-link; raise an error with the reason if there are none.
 
-    `fixed` and `preference` have one entry for each of the components; `color` explains them.
+    `fixed` and `preference` have one entry for each of the components; see `color`.
     """
     graph = closed.graph.part(components)
     found = color(graph, n_clusters, fixed=fixed, preference=preference, work_limit=work_limit)

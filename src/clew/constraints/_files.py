@@ -73,7 +73,7 @@ def document_of_frame(
 
 
 def constraints_row(place: int) -> str:
-    """How messages name a row of constraints that came from memory."""
+    """The name, in messages, of a row of constraints that were not read from a file."""
     return f"constraints row {place}"
 
 
@@ -141,7 +141,7 @@ def _read_json(path: InputFile) -> _Content:
     try:
         value = json.loads(path.path.read_text(encoding=encoding_of(path)))
     except json.JSONDecodeError as error:
-        if error.msg == "Extra data":  # one object a line, under the wrong ending
+        if error.msg == "Extra data":  # one object per line: JSON Lines with the wrong ending
             return _read_jsonl(path)
         raise FileError(f"{path.name} line {error.lineno}: not JSON ({error.msg}).") from None
     except ValueError:  # Python refuses integers of more than 4,300 digits

@@ -55,7 +55,7 @@ def as_points(X: Any) -> FloatArray:
     try:
         points = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError("X holds something that is no number. Encode it as numbers, or leave the column out.") from None
+        raise DataError("X holds a value that is not a number. Encode it, or leave the column out.") from None
     if points.ndim != 2:
         raise DataError(f"X has shape {points.shape}: expected rows x columns.")
     if not np.isfinite(points).all():

@@ -72,7 +72,7 @@ def arguments_from(given: Any, n_samples: int | None, ids: Any, table: Any = Non
         return {"ids": ids}
     if _ndim(given) == 1:
         return {"labels": given, "ids": ids}
-    hint = " A bare list of pairs does not say which kind they are." if _looks_like_pairs(given) else ""
+    hint = " A plain list of pairs could be must-links or cannot-links." if _looks_like_pairs(given) else ""
     raise ConstraintError(f"constraints of type {type(given).__name__} cannot be read.{hint} Pass {_FORMS}.")
 
 
@@ -98,7 +98,7 @@ def only_means_constraints(value: Any, n_rows: int) -> bool:
 
 
 def has_missing_labels(value: Any) -> bool:
-    """Whether a list, array or series has empty entries (None or NaN), as the labels of some rows have."""
+    """Whether a list, array or series has empty entries (None or NaN), like labels known for some rows only."""
     series = nw.from_native(value, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return series.null_count() > 0 or (series.dtype.is_float() and bool(series.is_nan().any()))
@@ -111,7 +111,7 @@ def has_missing_labels(value: Any) -> bool:
 
 
 def marks_unknown(value: Any) -> bool:
-    """Whether a value looks like the labels of some rows: several classes from 0 on, and -1."""
+    """Whether a value looks like labels that are known for some rows only: several classes from 0 on, and -1."""
     if value is None or _ndim(value) != 1:
         return False
     labels = np.asarray(value)
@@ -157,7 +157,7 @@ def _from_dict(given: Mapping[Any, Any], ids: Any) -> dict[str, Any]:
     fixed, unlabelled = arguments.pop("fixed", None), arguments.pop("unlabelled", None)
     if (fixed is not None or unlabelled is not None) and "labels" not in arguments:
         raise ConstraintError(
-            "constraints has 'fixed' or 'unlabelled', but no 'labels' (or 'membership') they speak of."
+            "constraints has 'fixed' or 'unlabelled', but no 'labels' (or 'membership') to apply them to."
         )
     if fixed is not None:
         if np.shape(fixed) != np.shape(arguments["labels"]):

@@ -1,7 +1,7 @@
 """The epsilon-constraint: every row has a cluster-mate within epsilon (survey, section 3.2.1).
 
-For each row it is a disjunction of must-links: with one of the rows within epsilon, whichever. The disjunctions are
-never written out; a tree of the rows answers which neighbours a row has.
+For each row it is a disjunction of must-links: the row is must-linked with at least one row within epsilon. The
+disjunctions are never expanded; a search tree finds the neighbours of a row.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from clew.exceptions import ConstraintError, InfeasibleConstraintsError, Paramet
 if TYPE_CHECKING:
     from clew.constraints._constraints import Constraints
 
-# Feasibility checks of the exact search, and the work of one of them.
+# Largest number of feasibility checks in the exact search, and work limit of one check.
 _CHECKS, _CHECK_WORK = 2000, 2_000_000
 
 
@@ -39,8 +39,8 @@ class NearNeighbours:
     Raises
     ------
     ConstraintError
-        Some rows have no other row within `epsilon`, so that no labelling satisfies the statement. The message names
-        them.
+        Some rows have no other row within `epsilon`, so no labelling satisfies the statement. The message names these
+        rows.
 
     Examples
     --------
@@ -104,11 +104,12 @@ class NearNeighbours:
         Parameters
         ----------
         constraints : Constraints
-            Everything else that has to hold.
+            All other constraints that must hold.
         n_clusters : int
         labels : array-like of shape (n_samples,), optional
-            A labelling that satisfies `constraints`. Only its lonely rows are linked, each with its nearest neighbour
-            if that is possible. Default: all rows are linked, as some labelling that satisfies everything says.
+            A labelling that satisfies `constraints`. Only rows without a near cluster-mate are linked, each with its
+            nearest neighbour if possible. Default: all rows are linked according to a labelling that satisfies
+            everything.
 
         Raises
         ------
@@ -135,8 +136,8 @@ class NearNeighbours:
     def _witness(self, known: Constraints, n_clusters: int) -> IntArray:
         """A labelling that satisfies everything, by an exact search.
 
-        Each step takes a labelling that satisfies the must-links so far. If a row is lonely there, it has to be linked
-        with one of its neighbours, and each of them is tried.
+        Each step takes a labelling that satisfies the must-links so far. If a row has no near cluster-mate in it, the
+        row must be linked with one of its neighbours, and each neighbour is tried.
         """
         n_checks, undecided = 0, False
         waiting = [known]
@@ -181,13 +182,13 @@ class NearNeighbours:
         return labels
 
     def _nearest(self, tree: cKDTree, points: FloatArray) -> tuple[FloatArray, IntArray]:
-        """Distance to and place of the nearest other point in a tree of the same points; infinite beyond epsilon."""
+        """Distance and position of the nearest other point in a tree of the same points; infinite beyond epsilon."""
         if len(points) < 2:
             return np.full(len(points), np.inf), np.zeros(len(points), dtype=np.int64)
         bound = np.nextafter(self.epsilon, np.inf)
         distances, places = tree.query(points, k=2, distance_upper_bound=bound)
         own = places[:, 0] == np.arange(len(points))
-        # Of several rows at the same place, the row itself may be the second, or not among the two.
+        # If several rows are equal, the row itself may be the second of the two, or neither.
         return np.where(own, distances[:, 1], distances[:, 0]), np.where(own, places[:, 1], places[:, 0])
 
     def _named(self, rows: IntArray) -> str:

@@ -1,4 +1,4 @@
-"""From records (lines of a file, rows of a frame) to the arguments of `Constraints`, and back.
+"""Convert records (lines of a file, rows of a frame) to the arguments of `Constraints`, and back.
 
 Columns: ``id_1, id_2, answer[, confidence, annotator, time, source, comment]``. Constraints other than pairs use the
 same table with another word as answer:
@@ -57,7 +57,7 @@ _ANSWERS = {
     ),
     "unsure": ("unsure", "not sure", "don't know", "can't say", "unknown", "skip", "uncertain", "u", "?"),
 }
-# Most group columns. A larger number is a mistake in the file.
+# Largest number of group columns. A larger number is a mistake in the file.
 _COLUMNS = 100
 _KIND_OF_WORD = {word: kind for kind, words in _ANSWERS.items() for word in words}
 _OTHER_KINDS = ("label", "must_group", "cannot_group", "soft_group", "closer", "rows")
@@ -120,7 +120,7 @@ def row_lookup(ids: Any) -> dict[str, int]:
         seen: set[str] = set()
         for row, value in enumerate(np.asarray(ids, dtype=object).tolist()):
             if key_of(value) in seen:
-                raise ConstraintError(f"ids[{row}] is {value!r}, which an earlier row has too. Ids must be unique.")
+                raise ConstraintError(f"ids[{row}] is {value!r}, like an earlier id. Ids must be unique.")
             seen.add(key_of(value))
     return rows
 

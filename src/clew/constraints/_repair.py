@@ -1,8 +1,8 @@
-"""The cheapest statements to drop so that the others hold with k clusters (thesis 7.2).
+"""Find the cheapest statements to drop so that the others hold with k clusters (thesis 7.2).
 
-Each contradiction, and each proof that k clusters are not enough, is a set of statements of which one has to go. The
-cheapest statements that hit all these sets are found by mixed-integer programming. The sets are found as they are
-needed: drop, look for another set among the rest, and choose again.
+Each contradiction, and each proof that k clusters are not enough, is a set of statements of which at least one must be
+dropped. Mixed-integer programming finds the cheapest statements that hit all these sets. The sets are generated as
+needed: drop statements, look for another set among the remaining ones, and choose again.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ BoolArray = npt.NDArray[np.bool_]
 
 # Kinds of statements, in the order in which they are numbered and reported.
 KINDS = ("must_link", "cannot_link", "label", "must_group", "cannot_group")
-# Rounds, entries of the covering problems of all rounds, and rounds without a better bound, before the best repair so
-# far is returned.
+# Largest number of rounds, of entries of the covering problems of all rounds, and of rounds without a better bound.
+# Then the best repair so far is returned.
 _ROUNDS, _ENTRIES, _STALLED = 200, 400_000, 10
-# Rounds before a good repair is sought by annealing; most parts need fewer.
+# Number of rounds before annealing looks for a good repair. Most parts need fewer rounds.
 _EASY_ROUNDS = 8
-# Contradictions, and proofs that k clusters are not enough, that become requirements in one round.
+# Largest number of contradictions, and of proofs that k clusters are not enough, that one round adds as requirements.
 _MOST_CONFLICTS, _PROOFS = 300, 10
-# Work of one feasibility check, and of one while a proof loses edges or a statement is added back.
+# Work limit of one feasibility check, and of one check while a proof is shrunk or a statement is added back.
 _CHECK_WORK, _SMALL_WORK = 2_000_000, 200_000
-# Annealing of a labelling: starts, fewest and most sweeps of each, entries of the rows x clusters tables of all sweeps,
-# and members of a cannot-group that repel each member.
+# Annealing of a labelling: number of starts, smallest and largest number of sweeps of each, entries of the rows x
+# clusters tables of all sweeps, and number of members of a cannot-group that repel each member.
 _STARTS, _SWEEPS, _LABELLING_ENTRIES, _NEAR_MEMBERS = 2, (100, 1500), 100_000_000, 3
-# Edges of a proof that are left out one by one while it stays a proof.
+# Largest number of edges of a proof that are tried to be left out, one by one.
 _MOST_EDGES = 80
-# Statements of a heuristic repair that are tried to be added back, the most expensive first.
+# Largest number of statements of a heuristic repair that are tried to be added back, most expensive first.
 _MOST_ADDED_BACK = 100
 _CLOSE = 1e-7
 
@@ -254,7 +254,7 @@ class _Statements:
         return np.concatenate([values, self.confidence[len(values) :]])
 
     def _from_scores(self, impact: Any) -> FloatArray:
-        """Confidence / (1 + score in moves of a typical row): the more suspicious, the cheaper."""
+        """Confidence divided by (1 + score in units of moving a typical row): suspicious statements are cheaper."""
         scores = np.zeros(len(self.kind))
         for number, name in enumerate(KINDS):
             given = getattr(impact, f"{name}_score")
@@ -286,7 +286,7 @@ class _Statements:
         return prices
 
     def _of_kind(self, given: FloatArray, number: int, where: str) -> FloatArray:
-        """Values of the statements of one kind, from one per pair, one per row, or one per row and column."""
+        """Values of the statements of one kind, given one per pair, one per row, or one per row and column."""
         if number < 2:
             shape: tuple[int, ...] = (self.counts[number],)
             place: Any = self.index[self.kind == number]
@@ -331,13 +331,13 @@ class _Statements:
             value = values[tuple(wrong[0])]
             raise ParameterError(
                 f"{where}{wrong[0].tolist() if values.ndim else ''} in repair is {value:g}: a price is a number >= 0. "
-                "Infinity means never to drop it."
+                "An infinite price means never to drop it."
             )
         return values
 
 
 class _Items:
-    """Items that are dropped or kept as a whole: a pair with all its repetitions, a label, a membership in a group.
+    """Items that are dropped or kept as a whole: a pair with all its repetitions, a label, or a membership in a group.
 
     For must_link=[(0, 1), (1, 0), (1, 2)] of price 1 each there are two items with the prices 2 and 1.
     """
@@ -365,7 +365,7 @@ class _Items:
 
 
 def _suspect_parts(constraints: Constraints, items: _Items, n_clusters: int) -> list[tuple[IntArray, IntArray]]:
-    """Rows and items of each connected part that may be infeasible; all others surely hold with `n_clusters`."""
+    """Rows and items of each connected part that may be infeasible. All other parts are feasible with `n_clusters`."""
     closed = constraints.closure()
     links = [*must_links(constraints), constraints.cannot_link]
     links += [links_within(column) for column in group_columns(constraints.cannot_groups)]
@@ -409,7 +409,7 @@ class _Part:
         }
 
     def repair(self) -> tuple[BoolArray, float, bool]:
-        """Items to drop, a lower bound on the price of every repair, and whether these items are proved cheapest."""
+        """Items to drop, a lower bound on the price of every repair, and whether these items are proved optimal."""
         droppable = np.isfinite(self._price)
         n_classes = 0 if self._labels is None else int(self._labels.max(initial=-1)) + 1
         problem = CoveringProblem(np.append(np.where(droppable, self._price, 0.0), np.zeros(n_classes)))
@@ -439,13 +439,13 @@ class _Part:
         return self._added_back(best, proved), bound, proved
 
     def _rounded(self, bound: float) -> float:
-        """A bound on the cost, which is a multiple of the price if all prices are equal."""
+        """Round a bound up to a multiple of the price, if all prices are equal."""
         price = self._price[np.isfinite(self._price)]
         unit = float(price[0]) if len(price) and price[0] > 0 and (price == price[0]).all() else 0.0
         return float(np.ceil(bound / unit - _CLOSE) * unit) if unit else bound
 
     def _covers_of_groups(self) -> list[Cover]:
-        """Groups and classes that need more than k clusters by themselves: all but k of their statements have to go."""
+        """Groups and classes that alone need more than k clusters: all but k of their statements must be dropped."""
         covers = []
         for number, column in enumerate(self._groups[4]):
             members = np.flatnonzero((self._kind == 4) & (self._column == number))
@@ -458,7 +458,7 @@ class _Part:
             of_label = np.flatnonzero(self._kind == 2)
             classes = np.unique(self._labels[self._labels >= 0])
             if len(classes) > self._n_clusters and np.isfinite(self._price[of_label]).all():
-                # The further items say that a class loses all its labels.
+                # The additional items mean that a class loses all its labels.
                 emptied = len(self._price) + classes
                 covers.append(Cover.any_of(emptied, len(classes) - self._n_clusters))
                 own = len(self._price) + self._labels[self._rows[of_label, 0]]
@@ -490,10 +490,10 @@ class _Part:
         )
 
     def _separate(self, dropped: BoolArray) -> tuple[list[IntArray], BoolArray | None]:
-        """Find sets of statements that cannot all hold, of which none is dropped, and a repair if one is reached.
+        """Find sets of remaining statements that cannot all hold, and a repair if the search reaches one.
 
-        Contradictions are listed as they are. Where there is none, statements of each proof are dropped greedily, so
-        that several proofs are found.
+        Contradictions are listed first. If there are none, statements of each proof are dropped greedily, so that
+        several proofs are found.
         """
         dropped = dropped.copy()
         sets: list[IntArray] = []
@@ -534,11 +534,11 @@ class _Part:
         )
 
     def _by_labelling(self, droppable: BoolArray) -> BoolArray | None:
-        """Items that a good labelling violates. None if some of them may not be dropped.
+        """Items that a good labelling violates; None if some of them must not be dropped.
 
         Labels are drawn in proportion to exp(attraction / temperature), for a third of the rows at a time, while the
-        temperature falls. The attraction of a cluster is the price of the must-links to it minus that of the
-        cannot-links to it. Groups and classes are rows of their own.
+        temperature falls. The attraction of a cluster is the price of the must-links to it minus the price of the
+        cannot-links to it. Groups and classes are extra rows.
         """
         weight = np.where(droppable, self._price, self._price[droppable].sum() + 1)
         pull = self._attraction(weight)
@@ -628,7 +628,7 @@ class _Part:
         return violated
 
     def _added_back(self, dropped: BoolArray, proved: bool) -> BoolArray:
-        """Add back what need not be dropped: items without a price in a cheapest repair, any item in another one."""
+        """Add back items that need not be dropped: in a proved repair items of price 0, otherwise any item."""
         dropped = dropped.copy()
         order = np.flatnonzero(dropped & ((self._price == 0) | (not proved)))
         for item in order[np.argsort(-self._price[order], kind="stable")][:_MOST_ADDED_BACK]:
@@ -639,7 +639,7 @@ class _Part:
 
 
 def _drop_from_each(sets: list[IntArray], price: FloatArray, dropped: BoolArray) -> None:
-    """Hit all sets greedily: again and again the item with the most open sets for its price."""
+    """Hit all sets greedily: repeatedly choose the item that hits most open sets relative to its price."""
     waiting = [one for one in sets if not dropped[one].any()]
     while waiting:
         count = np.zeros(len(price))
@@ -651,7 +651,7 @@ def _drop_from_each(sets: list[IntArray], price: FloatArray, dropped: BoolArray)
 
 
 class _Reasons:
-    """The items behind conflicts and proofs of the rest of a part."""
+    """Finds the items that cause conflicts and proofs among the remaining statements of a part."""
 
     def __init__(self, part: _Part, rest: Constraints) -> None:
         self._part, self._rest = part, rest
@@ -710,7 +710,7 @@ class _Reasons:
     def _fewer(
         self, reasons: dict[tuple[int, int], tuple[int, int, str]], components: IntArray
     ) -> dict[tuple[int, int], tuple[int, int, str]]:
-        """Leave out edges while the components still cannot be coloured."""
+        """Leave out edges as long as the components still cannot be coloured."""
         n, k = len(components), self._part._n_clusters
         if len(reasons) > _MOST_EDGES or len(reasons) == k * (k + 1) // 2:
             return reasons
@@ -743,7 +743,7 @@ class _Reasons:
 
     @cached_property
     def _must(self) -> BoolArray:
-        """Which items are must-links of the rest."""
+        """Which items are remaining must-links."""
         kept = np.zeros(len(self._part._price), dtype=bool)
         kept[[self._part._item[0, 0, *pair] for pair in self._rest.must_link.tolist()]] = True
         return kept

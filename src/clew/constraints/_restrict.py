@@ -19,7 +19,7 @@ from clew.constraints._closure import component_numbers, must_links
 if TYPE_CHECKING:
     from clew.constraints._constraints import Constraints
 
-# Most rows of an inherited cannot-group that is expanded to pairs with the inheriting row.
+# An inherited cannot-group of at most this many rows is expanded to pairs with the inheriting row.
 _SMALL_GROUP = 32
 
 
@@ -73,7 +73,7 @@ def restricted(constraints: Constraints, rows: IntArray) -> dict[str, Any]:
 
 
 class _Representatives:
-    """New position that represents each old row: its own, or that of a kept row must-linked to it, else -1."""
+    """New position that represents each old row: its own, or the position of a kept row must-linked to it, else -1."""
 
     def __init__(self, place: IntArray, component_of: IntArray, n_components: int) -> None:
         self.component_of, self.n_components = component_of, n_components
@@ -137,7 +137,7 @@ def _restricted_cannot_groups(
             if len(own) + len(those) <= _SMALL_GROUP:
                 everyone = np.concatenate([those, own])
                 first, second = np.triu_indices(len(everyone), k=1)
-                among = first < len(those)  # the column already covers pairs of two rows that keep the group
+                among = first < len(those)  # pairs of two rows that keep the group are already in the column
                 links.append(np.column_stack([everyone[first[among]], everyone[second[among]]]))
                 continue
             everyone = np.concatenate([those, own])

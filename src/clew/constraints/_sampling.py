@@ -50,7 +50,7 @@ def sample_pairs(
 
 def _enough(wanted: int, there: int, what: str) -> None:
     if wanted > there:
-        raise ParameterError(f"n asks for {wanted} {what}, but there are only {there}. Ask for fewer.")
+        raise ParameterError(f"The sample needs {wanted} {what}, but there are only {there}. Lower n.")
 
 
 def _distinct(total: int, n: int, rng: np.random.Generator) -> IntArray:
@@ -66,7 +66,7 @@ def _distinct(total: int, n: int, rng: np.random.Generator) -> IntArray:
 def _unrank(number: IntArray, n: int) -> IntArray:
     """Pair `number` in the list (0,1), (0,2), (1,2), (0,3), … of all pairs below `n`."""
     high = ((1 + np.sqrt(8.0 * number + 1)) / 2).astype(np.int64)
-    high -= high * (high - 1) // 2 > number  # the root may round to either side
+    high -= high * (high - 1) // 2 > number  # the square root may be rounded up or down
     high += (high + 1) * high // 2 <= number
     return np.column_stack([number - high * (high - 1) // 2, high])
 

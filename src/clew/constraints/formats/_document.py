@@ -84,7 +84,7 @@ class Document:
             yield self.where(place), value
 
     def pair_of_ids(self, place: str, *records: Any) -> tuple[Any, Any]:
-        """Find the two ids in one of the records, under the user's field names or the usual ones."""
+        """Find the two ids in one of the records, under the user's field names or common ones."""
         mappings = [record for record in records if isinstance(record, Mapping)]
         named = (self.id_columns,) if len(self.id_columns) == 2 else _PAIRS
         for first, second in named:

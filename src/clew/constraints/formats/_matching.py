@@ -51,7 +51,7 @@ class RowFinder:
                 return [record[name]]
         if self.document.table is None:
             raise self.document.error(
-                f"{place}: holds a whole record and no id that is known. Pass table={{id: record}}, the rows it came "
+                f"{place}: holds a whole record without a known id. Pass table={{id: record}}, the rows it came "
                 "from, or name the field that holds the id: id_columns='...'."
             )
         names = tuple(sorted(name for name in record if name in self._columns and not self._is_ignored(name)))

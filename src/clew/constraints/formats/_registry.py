@@ -48,7 +48,7 @@ def read_document(document: Document, tool: str) -> AnswerTable:
         raise
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, OSError) as error:
         # Readers rely on the documented format of a tool, so any error means that the document has another format.
-        raise document.error(f"{document.name} is not what {tool} writes ({type(error).__name__}: {error}).") from error
+        raise document.error(f"{document.name} is not a file of {tool} ({type(error).__name__}: {error}).") from error
     return found.records()
 
 
