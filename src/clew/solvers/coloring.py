@@ -1,4 +1,4 @@
-"""Can a graph be coloured with k colours? The answer is a colouring, a small proof that there is none, or "unknown".
+"""Colour a graph with k colours. The result is a colouring, a small proof that there is none, or "unknown".
 
 Vertices with fewer than k neighbours can always be coloured last, so they are removed first. An exact search colours
 the remaining core, most saturated vertex first (`brelaz1979`). If it takes long, Mycielski's construction may prove
@@ -22,29 +22,29 @@ from clew.solvers.mycielskian import find_mycielskian
 
 IntArray = npt.NDArray[np.int64]
 
-# Most neighbours visited during a search: a few seconds of work.
+# Largest number of neighbours visited during a search: a few seconds of work.
 WORK_LIMIT = 400_000_000
-# The plain descent over the whole core usually succeeds; only when it wanders are the parts searched one by one.
+# Work of the first search over the whole core, per entry of the graph. If it fails, parts are searched one by one.
 _EASY_WORK = 20
-# The tabu search and the exact search take turns; each turn has this many times the work of the one before.
+# The tabu search and the exact search take turns. Each turn has this many times the work of the previous turn.
 _TURN_FACTOR = 4
-# After this much work, a proof by Mycielski's construction is looked for: about as much work.
+# After this much work, a proof by Mycielski's construction is tried, which takes about as much work.
 _MYCIELSKIAN_WORK = 20_000_000
-# Parts of the work limit that are spent at most to shrink a proof, and to find out whether one vertex is needed.
+# Shrinking a proof takes at most the work limit divided by the first number, and the test of one vertex by the second.
 _SHRINK_SHARE, _VERTEX_SHARE = 4, 40
-# Exchanges of colours per vertex that are tried to find further vertices that are needed.
+# Number of colour exchanges per vertex that are tried to find further needed vertices.
 _EXCHANGES = 20
-# Work of building the graph among some vertices, per entry of the whole graph, in neighbours visited.
+# Work of building an induced subgraph, per entry of the whole graph, in neighbours visited.
 _PART_WORK = 10
-# Starting points and adjacency entries of the greedy search for a clique.
+# Largest numbers of starting points and of adjacency entries of the greedy search for a clique.
 _CLIQUE_STARTS, _CLIQUE_ENTRIES = 50, 5_000_000
 
 
 class CliqueGraph(NamedTuple):
-    """A graph as edges plus cliques that are never expanded: two compressed adjacency lists.
+    """A graph of edges and cliques, where cliques are never expanded to edges.
 
-    `edges[edge_ptr[v]:edge_ptr[v + 1]]` are the neighbours of v; `members[member_ptr[q]:member_ptr[q + 1]]` the
-    vertices of clique q; `cliques[clique_ptr[v]:clique_ptr[v + 1]]` the cliques of v.
+    `edges[edge_ptr[v]:edge_ptr[v + 1]]` are the neighbours of vertex v by edges. Clique q has the vertices
+    `members[member_ptr[q]:member_ptr[q + 1]]`. Vertex v is in the cliques `cliques[clique_ptr[v]:clique_ptr[v + 1]]`.
     """
 
     edge_ptr: IntArray
@@ -61,12 +61,12 @@ class CliqueGraph(NamedTuple):
 
     @classmethod
     def build(cls, n_vertices: int, pairs: IntArray, clique_of: IntArray, member: IntArray) -> CliqueGraph:
-        """Compress `pairs` of different vertices (any order, repeats allowed) and memberships (clique, vertex)."""
+        """Build a graph from `pairs` of different vertices, which may be repeated, and memberships (clique, vertex)."""
         low, high = pairs.min(axis=1, initial=n_vertices), pairs.max(axis=1, initial=-1)
         keys = np.sort(low * n_vertices + high)
         keys = keys[
             np.diff(keys, prepend=-1) > 0
-        ]  # np.unique hashes, which takes twenty times as long for a million pairs
+        ]  # np.unique uses hashing, which takes twenty times as long for a million pairs
         low, high = keys // max(n_vertices, 1), keys % max(n_vertices, 1)
         edge_ptr, edges = compress(np.concatenate([low, high]), np.concatenate([high, low]), n_vertices)
         member_ptr, members = compress(clique_of, member, int(clique_of.max(initial=-1)) + 1)
@@ -104,7 +104,7 @@ class CliqueGraph(NamedTuple):
         return np.sort(np.concatenate(found), axis=1).reshape(-1, 2)
 
     def part(self, vertices: IntArray) -> CliqueGraph:
-        """The graph among some vertices, renumbered in their order."""
+        """The induced subgraph of some vertices, renumbered in their order."""
         place = np.full(self.n_vertices, -1)
         place[vertices] = np.arange(len(vertices))
         source = np.repeat(np.arange(self.n_vertices), np.diff(self.edge_ptr))
@@ -121,9 +121,9 @@ class CliqueGraph(NamedTuple):
 
 
 class Coloring(NamedTuple):
-    """The outcome of `color`: colours per vertex, or the vertices that prove there are none, or neither.
+    """The result of `color`: the colour of each vertex, or vertices that prove that there is no colouring, or neither.
 
-    A proof is irreducible if the graph has a colouring without any one of its vertices.
+    A proof is irreducible if its vertices can be coloured after any one of them is removed.
     """
 
     status: Literal["feasible", "infeasible", "unknown"]
@@ -135,13 +135,13 @@ class Coloring(NamedTuple):
 
 
 def running(repeats: IntArray) -> IntArray:
-    """0, 1, …, r - 1 for each r, one after the other."""
+    """Concatenate the ranges 0, 1, …, r - 1 for each r."""
     ends = np.cumsum(repeats)
     return np.arange(int(repeats.sum())) - np.repeat(ends - repeats, repeats)
 
 
 def compress(keys: IntArray, values: IntArray, n_keys: int) -> tuple[IntArray, IntArray]:
-    """Values grouped by key, in their order, as (pointers, values)."""
+    """Group values by key in CSR form: pointers and values. Values of one key keep their order."""
     pointers = np.zeros(n_keys + 1, dtype=np.int64)
     np.cumsum(np.bincount(keys, minlength=n_keys), out=pointers[1:])
     return pointers, np.ascontiguousarray(values[np.argsort(keys, kind="stable")], dtype=np.int64)
@@ -162,7 +162,7 @@ def color(
     graph : CliqueGraph
     n_colors : int
     fixed : array of shape (n_vertices,), optional
-        The colour a vertex must have, -1 where it is open.
+        The colour that a vertex must have, -1 if any colour is allowed.
     preference : array of shape (n_vertices, n_colors), optional
         Colours in the order in which each vertex tries them. The order only guides the search.
     work_limit : int
@@ -194,7 +194,7 @@ def color(
 
 
 def cores(graph: CliqueGraph, n_colors: int) -> list[IntArray]:
-    """The connected parts that are left after peeling: only these may be impossible to colour."""
+    """The connected parts that remain after peeling. Only these may be impossible to colour."""
     peeled, _ = _peel(graph, n_colors, np.full(graph.n_vertices, -1, dtype=np.int32))
     core = np.flatnonzero(~peeled)
     return [core[vertices] for vertices in _connected_parts(graph.part(core))] if len(core) else []
@@ -228,7 +228,7 @@ def _decide(
     preference: npt.NDArray[np.int32],
     work_limit: int,
 ) -> Coloring:
-    """Colour a graph, or find a proof, which may not be irreducible."""
+    """Colour a graph, or find a proof that there is no colouring. The proof need not be irreducible."""
     if (clique := _find_clique(graph, n_colors + 1)) is not None:
         return Coloring("infeasible", proof=clique, is_clique=True)
     easy = min(work_limit, _EASY_WORK * (len(graph.edges) + len(graph.members) * n_colors + graph.n_vertices))
@@ -256,10 +256,10 @@ def _in_turns(
     first_turn: int,
     work_limit: int,
 ) -> Coloring:
-    """Colour a connected graph by tabu search and exact search in turns, each turn longer than the one before.
+    """Colour a connected graph by tabu search and exact search in turns, each turn longer than the previous one.
 
-    The tabu search finds colourings that the exact search misses for long; only the exact search proves that there is
-    none. Which of them is faster is not known beforehand, and turns cost little more than the faster one alone.
+    The tabu search often finds colourings earlier, but only the exact search can prove that there is none. It is not
+    known beforehand which one is faster, and taking turns costs little more than the faster one alone.
     """
     work, turn = 0, max(first_turn, 1)
     tried_mycielskian = False
@@ -359,14 +359,14 @@ def _is_written_out(graph: CliqueGraph) -> bool:
 
 
 def _neighbour_sets(graph: CliqueGraph) -> list[frozenset[int]] | None:
-    """The neighbours of each vertex; None if there are too many to write out."""
+    """The neighbours of each vertex; None if there are too many to list."""
     if not _is_written_out(graph):
         return None
     return [frozenset(graph.neighbours(vertex).tolist()) for vertex in range(graph.n_vertices)]
 
 
 def _find_clique(graph: CliqueGraph, size: int) -> IntArray | None:
-    """A clique of the given size by greedy growth from the vertices of highest degree, if one turns up."""
+    """Look for a clique of the given size by greedy growth from the vertices of highest degree."""
     if not _is_written_out(graph):
         return None
     near = cache(lambda vertex: frozenset(graph.neighbours(vertex).tolist()))
@@ -387,10 +387,10 @@ def _find_clique(graph: CliqueGraph, size: int) -> IntArray | None:
 def _shrink(
     graph: CliqueGraph, n_colors: int, fixed: npt.NDArray[np.int32], found: Coloring, work_limit: int
 ) -> Coloring:
-    """Leave out vertices while the rest has no colouring, until none can be left out.
+    """Remove vertices while the others have no colouring, until no vertex can be removed.
 
-    A vertex is known to be needed as soon as the others have a colouring. If it could take a colour that only one of
-    its neighbours has, the graph without that neighbour has a colouring too, so the neighbour is needed as well.
+    A vertex is needed if the others have a colouring. If it could then take a colour that only one of its neighbours
+    has, the graph without that neighbour also has a colouring, so the neighbour is needed, too.
     """
     assert found.proof is not None
     kept, work = found.proof, found.work
@@ -436,10 +436,10 @@ def _mark_needed(
     colors_of: dict[int, int],
     needed: set[int],
 ) -> None:
-    """Mark `vertex`, without which `colors_of` is a colouring, and those found by a random walk of exchanges.
+    """Mark needed vertices: `vertex`, without which `colors_of` is a colouring, and others found by exchanges.
 
-    In each step the vertex without a colour takes a colour that only one of its neighbours has. That neighbour loses
-    it, and is needed too. Vertices not marked yet go first.
+    In each step of a random walk, the vertex without a colour takes a colour that only one of its neighbours has. That
+    neighbour loses its colour and is needed, too. Vertices that are not marked yet are preferred.
     """
     needed.add(vertex)
     rng = random.Random(0)

@@ -1,7 +1,7 @@
 """Correlation clustering of a few rows as an integer program, and its linear relaxation.
 
-A variable per pair says whether the pair is cut. Triangle inequalities make the cuts a partition. HiGHS solves the
-program; violated inequalities are added in rounds, because few of them matter.
+Each pair has a variable that is 1 if the pair is cut. Triangle inequalities make the cuts a partition. HiGHS solves the
+program. Violated inequalities are added in rounds, because few of them matter.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# An inequality is violated by more than this; HiGHS is exact to 1e-7.
+# An inequality counts as violated beyond this tolerance; HiGHS is exact to 1e-7.
 _VIOLATION = 1e-6
-# Violated inequalities that a round adds, at most: a few per pair.
+# Largest number of violated inequalities that a round adds, per pair.
 _CUTS_PER_PAIR = 3
 
 
 class Correlation(NamedTuple):
-    """A lower bound on the cost, and the labels that reach it if the cuts are whole numbers (else None)."""
+    """A lower bound on the cost, and the labels that reach it. `labels` is None if the cuts are not whole numbers."""
 
     bound: float
     labels: IntArray | None
 
 
 def correlate(net: FloatArray, apart: npt.NDArray[np.bool_], *, exact: bool) -> Correlation:
-    """Cluster a few rows at the lowest cost: net weights above 0 that are cut, and below 0 that are not.
+    """Cluster a few rows at the lowest cost, the sum of |net weight| over cut positive and uncut negative pairs.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def correlate(net: FloatArray, apart: npt.NDArray[np.bool_], *, exact: bool) -> 
     weights = net[first, second]
     must_cut = apart[first, second]
     offset = float(-np.minimum(weights, 0)[~must_cut].sum())
-    prices = np.where(must_cut, 0.0, weights)  # a cut pair pays its weight, and saves it if it is negative
+    prices = np.where(must_cut, 0.0, weights)  # a cut pair pays its weight, which is a gain if it is negative
     bounds = Bounds(must_cut.astype(float), 1.0)
     limits = [sparse.csr_array((0, len(first)))]
     kinds = [False, True] if exact else [False]
@@ -78,7 +78,7 @@ def correlate(net: FloatArray, apart: npt.NDArray[np.bool_], *, exact: bool) -> 
 def _violated(cuts: FloatArray, number: IntArray) -> IntArray:
     """The pairs (i, k), (i, j), (j, k) of the most violated inequalities: cut(i, k) <= cut(i, j) + cut(j, k)."""
     n_rows = len(cuts)
-    excess = cuts[:, None, :] - cuts[:, :, None] - cuts[None, :, :]  # of i, j and k
+    excess = cuts[:, None, :] - cuts[:, :, None] - cuts[None, :, :]  # violation for i, j and k
     i, j, k = np.nonzero(excess > _VIOLATION)
     once = i < k
     i, j, k = i[once], j[once], k[once]

@@ -17,8 +17,8 @@ from clew.kernels.disjoint_set import merge_pairs, number_components
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# Branch-and-bound nodes for one component, before the best solution so far and its bound are returned. Beyond so many
-# entries, the linear relaxation gives the bound, and its solution is rounded.
+# Largest number of branch-and-bound nodes for one component. Then the best solution so far and its bound are returned.
+# With more entries than the second number, the linear relaxation gives the bound, and its solution is rounded.
 _NODES, _MOST_ENTRIES = 200, 4000
 
 
@@ -31,7 +31,7 @@ class Cover(NamedTuple):
 
     @classmethod
     def any_of(cls, items: IntArray, least: float = 1.0) -> Cover:
-        """At least `least` of the items."""
+        """The requirement that at least `least` of the items are chosen."""
         return cls(items, np.ones(len(items)), least)
 
 
@@ -54,7 +54,7 @@ class CoveringProblem:
         self._solved: dict[tuple[int, ...], tuple[IntArray, float]] = {}
 
     def solve(self) -> Covering:
-        """The cheapest items that meet all requirements, or cheap ones with a bound if the search takes too long."""
+        """The cheapest items that meet all requirements; if the search takes too long, cheap items and a bound."""
         chosen = np.zeros(len(self._prices), dtype=bool)
         bound = 0.0
         solved = {}

@@ -1,4 +1,4 @@
-"""Criteria of k-means, of k-medoids and of clusters that stay as they are, with extra charges for some rows.
+"""Criteria of k-means, of k-medoids and of fixed clusters, with extra charges for some rows.
 
 A *solution* is a set of centres. Its *free* rows go to their nearest centre. The *tied* rows, which are in constraints,
 are assigned by the caller, who adds charges to their costs.
@@ -26,7 +26,7 @@ _BLOCK_ROWS = 4096
 
 @dataclass(frozen=True)
 class CenterCosts:
-    """Centres, the costs of rows with them, and the sums for the next centres.
+    """Centres, the costs of rows with these centres, and the sums from which the next centres are computed.
 
     Attributes
     ----------
@@ -57,14 +57,14 @@ class Criterion(Protocol):
         """The solution with these centres."""
 
     def descend(self, solution: CenterCosts, tied_labels: Labels) -> CenterCosts:
-        """The solution whose centres fit the free rows of this one and the tied rows as labelled."""
+        """The solution with the best centres for the free rows of `solution` and the labelled tied rows."""
 
     def between(self, first: CenterCosts, second: CenterCosts) -> FloatArray:
-        """Distances from the centres of one solution to those of another."""
+        """Distances from the centres of one solution to the centres of another."""
 
 
 def sums_by_label(values: Any, labels: npt.NDArray[Any], n_clusters: int) -> tuple[FloatArray, FloatArray]:
-    """Rows of `values`, dense or sparse, added up and counted by label."""
+    """Sum of the rows of `values`, dense or sparse, and number of rows, for each label."""
     if sparse.issparse(values):
         rows = np.arange(len(labels))
         choose = sparse.csr_array((np.ones(len(labels)), (labels, rows)), shape=(n_clusters, len(labels)))
@@ -86,8 +86,8 @@ class SquaredDistances:
         The rows that are assigned by the caller, ascending.
     n_clusters : int
     anchors : CSR matrix of shape (n_anchors, n_tied), optional
-        The tied rows of each anchor, a point that represents several rows. Anchors are numbered after the tied rows. In
-        a cluster an anchor costs what all its rows would cost there, minus their cost in the best cluster.
+        The tied rows of each anchor, a point that represents several rows. Anchors are numbered after the tied rows.
+        The cost of an anchor in a cluster is the cost of all its rows there, minus their cost in the best cluster.
     """
 
     def __init__(self, X: Any, tied: IntArray, n_clusters: int, anchors: sparse.csr_array | None = None) -> None:
@@ -128,7 +128,7 @@ class SquaredDistances:
         return CenterCosts(centers, costs, float(totals[0]) + self._free_norm, sums, counts)
 
     def descend(self, solution: CenterCosts, tied_labels: Labels) -> CenterCosts:
-        """The solution with new centres: the means of the free rows of `solution` and of the tied rows as labelled."""
+        """The solution with new centres: the means of the free rows of `solution` and of the labelled tied rows."""
         tied_labels = tied_labels[: self._tied.shape[0]]
         sums, counts = sums_by_label(self._tied, tied_labels, self.n_clusters)
         sums, counts = sums + solution.free_sums, counts + solution.free_counts
@@ -138,7 +138,7 @@ class SquaredDistances:
         return solution if np.array_equal(centers, solution.centers) else self.at(centers)
 
     def between(self, first: CenterCosts, second: CenterCosts) -> FloatArray:
-        """Squared distances from the centres of one solution to those of another."""
+        """Squared distances from the centres of one solution to the centres of another."""
         return np.asarray(cdist(first.centers, second.centers, "sqeuclidean"))
 
 
@@ -195,7 +195,7 @@ class MedoidDistances:
         return CenterCosts(centers, _with_anchors(self._tied[:, centers], self._anchors), cost, sums, counts)
 
     def descend(self, solution: CenterCosts, tied_labels: Labels) -> CenterCosts:
-        """The solution whose medoids are best for the free rows of this one and the tied rows as labelled."""
+        """The solution with the best medoids for the free rows of `solution` and the labelled tied rows."""
         tied_labels = tied_labels[: len(self._tied)]
         sums, counts = sums_by_label(self._tied, tied_labels, self.n_clusters)
         sums, counts = sums + solution.free_sums, counts + solution.free_counts
@@ -203,12 +203,12 @@ class MedoidDistances:
         return solution if np.array_equal(centers, solution.centers) else self.at(centers)
 
     def between(self, first: CenterCosts, second: CenterCosts) -> FloatArray:
-        """Distances from the medoids of one solution to those of another."""
+        """Distances from the medoids of one solution to the medoids of another."""
         return self._among_candidates[np.ix_(first.centers, second.centers)]
 
 
 class FixedCosts:
-    """Clusters that stay as they are, such as those of a fitted mixture: each row has a cost in each.
+    """Fixed clusters, such as the components of a fitted mixture: each row has a cost in each cluster.
 
     Parameters
     ----------

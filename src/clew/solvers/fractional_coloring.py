@@ -21,7 +21,7 @@ _MOST_COLUMNS = 2000
 
 
 def fractional_chromatic_number(graph: CliqueGraph, work_limit: int) -> tuple[float, float, int]:
-    """Lower bound, upper bound, and the number of vertices left after peeling."""
+    """Lower bound, upper bound, and the number of vertices that remain after peeling."""
     sizes = np.diff(graph.member_ptr)
     largest = float(sizes.max(initial=0))
     if not graph.n_vertices:
@@ -50,7 +50,7 @@ def _clique_size(neighbours: list[frozenset[int]]) -> int:
 
 
 def _peeled(neighbours: list[frozenset[int]], least: int) -> list[int]:
-    """Vertices left after repeatedly removing those with fewer than `least` neighbours, which need no new colour."""
+    """Vertices that remain after repeatedly removing vertices with fewer than `least` neighbours."""
     degree = [len(partners) for partners in neighbours]
     queue = [vertex for vertex, d in enumerate(degree) if d < least]
     gone = set(queue)
@@ -112,7 +112,7 @@ def _greedy_cover(masks: list[int]) -> list[int]:
 def _heaviest_independent_set(
     masks: list[int], weights: npt.NDArray[np.float64], work: list[int]
 ) -> tuple[int, float, float]:
-    """The heaviest independent set found, its weight, and a bound on the weight of any."""
+    """The heaviest independent set found, its weight, and an upper bound on the weight of every independent set."""
     order = sorted((v for v in range(len(masks)) if weights[v] > _CLOSE), key=lambda v: (-weights[v], v))
     rest = np.concatenate([np.cumsum(weights[order][::-1])[::-1], [0.0]])
     best, best_weight, bound = 0, 0.0, 0.0
@@ -141,7 +141,7 @@ def _heaviest_independent_set(
 def _still_possible(
     order: list[int], start: int, forbidden: int, weights: npt.NDArray[np.float64], rest: npt.NDArray[np.float64]
 ) -> float:
-    """Total weight of the open vertices, a bound on what the set can still gain."""
+    """Total weight of the open vertices, an upper bound on the weight that the set can still gain."""
     if not forbidden:
         return float(rest[start])
     return float(sum(weights[vertex] for vertex in order[start:] if not forbidden >> vertex & 1))

@@ -1,8 +1,9 @@
-"""Marginals of discrete variables that factors tie together: exact on small parts, belief propagation beyond.
+"""Marginals of discrete variables in a factor graph: exact on small parts, by belief propagation on others.
 
-The factor graph falls into connected parts. On a part without loops, belief propagation is exact. A small part with
-loops is made a forest by a *loop cutset*: variables that are clamped to every combination of their states in turn
-(`pearl1988`). On other parts belief propagation runs until the messages settle, which is an approximation.
+Each connected part of the factor graph is solved separately. On a part without loops, belief propagation is exact. A
+small part with loops becomes a forest by a *loop cutset*: variables that are clamped to every combination of their
+states in turn (`pearl1988`). On other parts belief propagation runs until the messages converge, which is an
+approximation.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ IntArray = npt.NDArray[np.int64]
 
 # Logarithm of an impossible event; as in the kernel, it is finite.
 IMPOSSIBLE = -1e10
-# Messages that are updated on one part, per combination of a cutset's states; more are approximated.
+# Largest number of message updates on one part, over all combinations of a cutset's states, for exact inference.
 EXACT_LIMIT = 100_000
-# Loopy propagation: sweeps, largest change of a probability at the end, and share of the old message that is kept.
+# Loopy propagation: largest number of sweeps, change of a message at convergence, and share of the old message.
 _MOST_SWEEPS, _SETTLED, _DAMPING = 100, 1e-6, 0.3
 
 
 class Factors(NamedTuple):
-    """Factors over variables of equal numbers of states.
+    """Factors over variables that have the same number of states.
 
     Factor f joins the variables `variables[ptr[f]:ptr[f + 1]]`. A Potts factor (`is_mixture` 0) joins two and
-    multiplies by ``exp(weights[f])`` where they are equal. A mixture factor has a label of its own. It copies variable
-    e with the probability ``exp(log_strengths[e])``, and is drawn freely otherwise. With `is_mixture` 2, its label
-    is the last of its variables.
+    multiplies by ``exp(weights[f])`` if they are equal. A mixture factor has its own label, which copies variable e
+    with the probability ``exp(log_strengths[e])`` and is drawn freely otherwise. With `is_mixture` 2, this label is the
+    last of its variables.
 
     Example: variables 0, 1 and 2; 0 and 1 differ; one row copies 1 with probability 0.7 and 2 with 0.2::
 
@@ -63,7 +64,7 @@ class Factors(NamedTuple):
     def mixtures(
         cls, ptr: IntArray, variables: IntArray, strengths: FloatArray, child: npt.NDArray[np.bool_] | None = None
     ) -> Factors:
-        """One factor for each row of a sparse matrix of strengths; where `child`, the last entry is the label."""
+        """One factor for each row of a sparse matrix of strengths. If `child` is set, the last entry is the label."""
         kinds = np.ones(len(ptr) - 1, dtype=np.int8)
         if child is not None:
             kinds[child] = 2
@@ -125,7 +126,7 @@ class Inference:
     def run(self, unary: FloatArray, scores: FloatArray | None = None, free: FloatArray | None = None) -> Posterior:
         """Marginals for log-potentials of the variables, shape (n_variables, n_states).
 
-        Mixture factors also need the log-score of each label of their own (`scores`), unless it is a variable, and the
+        Mixture factors also need the log-scores of their own labels (`scores`), unless these are variables, and the
         log-probability of a free draw of each label (`free`), both of shape (n_factors, n_states).
         """
         n_factors, n_states = len(self.factors.ptr) - 1, self.n_states
@@ -149,7 +150,7 @@ class Inference:
 def _loop_cutset(factors: Factors, its_factors: IntArray, most: int) -> IntArray | None:
     """At most `most` variables without which a part has no loops; None if the greedy search needs more.
 
-    The variable with most factors on loops goes first, the lowest number on ties.
+    The variable with most factors on loops is chosen first; ties go to the lowest number.
     """
     scope = {int(f): set(factors.variables[factors.ptr[f] : factors.ptr[f + 1]].tolist()) for f in its_factors}
     at: dict[int, set[int]] = {}
@@ -188,7 +189,7 @@ def _loop_cutset(factors: Factors, its_factors: IntArray, most: int) -> IntArray
 
 
 def _parents_first(ties: sparse.csr_array, n_variables: int, cutset: IntArray) -> IntArray:
-    """All factors, breadth first from one root for each tree that is left without the cutset."""
+    """All factors in breadth-first order, from one root of each tree that remains without the cutset."""
     n_nodes = ties.shape[0]
     kept = np.ones(n_nodes)
     kept[cutset] = 0

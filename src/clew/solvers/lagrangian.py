@@ -25,13 +25,14 @@ from clew.solvers.criteria import CenterCosts, Criterion, FloatArray, IntArray, 
 SLACK = 0.75
 # Factor by which the steps shrink in each round.
 _SHRINK = 0.965
-# Smallest step; prices are then exact to about a thousandth of a typical one.
+# Smallest step. Prices are then exact to about a thousandth of a typical price.
 _SMALLEST_STEP = 1e-3
-# The bound is flat if, with steps this small, it gains less than this share of the charges in so many rounds.
+# The bound has converged if, with steps this small, it gains less than the second value, as a share of the charges, in
+# as many rounds as the third value.
 _FLAT_STEP, _FLAT, _FLAT_ROUNDS = 0.02, 1e-5, 30
 # Bounds that differ by no more than this share are equal up to rounding.
 _ROUNDING = 1e-12
-# Alternations of assignment and centres in one round; the next round starts where they end.
+# Number of alternations of assignment and centres in one round. The next round continues from there.
 _DESCENTS = 3
 # Number of earlier solutions that each round tries again.
 _POOL = 8
@@ -87,8 +88,8 @@ class Dual:
 class _Pool:
     """Earlier solutions, each of which may be the cheapest under new charges.
 
-    The unconstrained solution always stays, with the most recent cheapest ones. Multipliers belong to numbered
-    clusters, so a solution is used only while its cluster numbers match those of the first one.
+    The pool always has the unconstrained solution, and the most recent cheapest solutions. Multipliers belong to
+    numbered clusters, so a solution is only used if its cluster numbers match those of the first solution.
     """
 
     def __init__(self, criterion: Criterion, start: CenterCosts) -> None:
@@ -135,13 +136,13 @@ def dual_ascent(
     max_iter: int,
     slack: float = SLACK,
 ) -> Dual:
-    """Raise the multipliers until the bound is flat, and return the best ones.
+    """Raise the multipliers until the bound has converged, and return the best multipliers.
 
     Parameters
     ----------
     criterion : Criterion
     centers : ndarray
-        Of the best unconstrained solution.
+        Centres of the best unconstrained solution.
     statements : Statements
     max_iter : int
         Largest number of rounds.
@@ -199,7 +200,7 @@ def _is_flat(history: list[tuple[float, float]], factor: float, at_stake: float)
 def _steps(statements: Statements, costs: FloatArray) -> tuple[FloatArray, FloatArray]:
     """First step of each statement: the cost of satisfying it alone, with fixed centres.
 
-    For free statements and for sets it is the mean cost of moving one of their rows to the second-best cluster.
+    If this cost is 0, and for sets, it is the mean cost of moving one of their rows to the second-best cluster.
     """
     lowest = np.sort(costs, axis=1)
     moves = lowest[:, min(1, costs.shape[1] - 1)] - lowest[:, 0]
@@ -232,7 +233,7 @@ class _FeasibleLabels:
         self._n_clusters = n_clusters
 
     def cost(self, pool: _Pool) -> float:
-        """Cost of such a labelling near the latest solution, which is added to the pool; infinite if none is found."""
+        """Cost of such a labelling near the latest solution, infinite if none is found. Adds it to the pool."""
         solution, lowest = pool.latest, np.inf
         for _ in range(_DESCENTS):
             labels = self._near(solution)
@@ -255,6 +256,6 @@ class _FeasibleLabels:
         wishes = np.argsort(costs, axis=1, kind="stable").astype(np.int32)
         found = color(self._graph, self._n_clusters, preference=wishes, work_limit=_FEASIBLE_WORK)
         if found.colors is None:
-            self._graph = None  # the next attempt would end the same way
+            self._graph = None  # the next attempt would fail, too
             return None
         return found.colors[self._component_of].astype(np.int32)

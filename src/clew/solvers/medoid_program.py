@@ -17,8 +17,8 @@ from clew.exceptions import WorkLimitError
 from clew.solvers.criteria import FloatArray, IntArray
 from clew.solvers.lagrangian import Dual, Statements
 
-# The thesis's epsilon. Parts of a row can satisfy a constraint here, so a large one makes most constraints free. With
-# 0, right constraints share the price of a wrong one. Of 0, 0.05, 0.25, 0.5 and 0.75 this one had the best F1.
+# The thesis's epsilon. Rows can be split here, so a large value makes most constraints free. With 0, correct
+# constraints share the price of a wrong one. Of 0, 0.05, 0.25, 0.5 and 0.75, this value had the best F1.
 _SLACK = 0.25
 
 
@@ -37,8 +37,8 @@ def dual_by_program(
     ----------
     distances : ndarray of shape (n_samples, n_samples)
     tied, anchors, statements
-        As in `dual_ascent` and its criteria. An anchor costs with a medoid what all its rows would cost there, less
-        the cost with the best medoid.
+        As in `dual_ascent` and its criteria. The cost of an anchor with a medoid is the cost of all its rows, minus
+        their cost with the best medoid.
     slack : float
         The thesis's epsilon.
     """
@@ -48,7 +48,7 @@ def dual_by_program(
     rows = [_open_medoids(points.n, n), pairs[0], prices[0]]
     limits = [np.zeros(points.n * n), pairs[1], prices[1]]
     most_price = statements.most_price.copy()
-    # Assignments of 1 / k satisfy everything else. More rows than that must differ at a price that nothing else has.
+    # Assignments of 1 / k satisfy all other statements. Larger sets can only be satisfied at a price.
     too_large = np.diff(statements.set_ptr) > (1 + slack) * n_clusters
     most_price[too_large] = np.minimum(most_price[too_large], 1.0 + points.n * float(points.costs.max()))
     caps = np.concatenate([np.repeat(statements.most_pull, 2 * n), np.repeat(most_price, n)])
@@ -85,7 +85,7 @@ def dual_by_program(
 
 
 class _Points:
-    """All rows and, after them, the anchors: their costs with each medoid, and the place of each tied point."""
+    """All rows, followed by the anchors: their costs with each medoid, and the position of each tied point."""
 
     def __init__(self, distances: FloatArray, tied: IntArray, anchors: sparse.csr_array | None) -> None:
         self.costs = distances
@@ -97,7 +97,7 @@ class _Points:
 
 
 def _open_medoids(n_points: int, n: int) -> sparse.csr_array:
-    """x_ic - y_c <= 0."""
+    """Rows are only assigned to medoids: x_ic - y_c <= 0."""
     entry = np.arange(n_points * n)
     medoid = n_points * n + entry % n
     values = np.concatenate([np.ones(len(entry)), -np.ones(len(entry))])

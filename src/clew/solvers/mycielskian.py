@@ -1,9 +1,9 @@
 """A lower bound on the number of colours by Mycielski's construction (`hebrard2019`).
 
-Let a subgraph H need c colours. A copy of a vertex v of H is a vertex whose neighbours include those that v has in H; v
-is a copy of itself. If one vertex, the apex, is a neighbour of a copy of each v, then H, these copies and the apex need
-c + 1 colours. Otherwise c colours would do, the vertices of H with the apex's colour could take the colours of their
-copies, and c - 1 colours would do for H.
+Let a subgraph H need c colours. A copy of a vertex v of H is a vertex whose neighbours include the neighbours of v in
+H; v is a copy of itself. If one vertex, the apex, is a neighbour of a copy of each v, then H, these copies and the apex
+need c + 1 colours. Proof: suppose c colours were enough. Then the vertices of H with the apex's colour could take the
+colours of their copies, and H would need only c - 1 colours.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-# Largest graphs that are searched, and the number of subgraphs that are grown.
+# Largest number of vertices of a graph that is searched, and largest number of subgraphs that are grown.
 _MOST_VERTICES, _MOST_EDGES, _MOST_GROWN = 2000, 20_000, 1000
 
 
@@ -31,7 +31,7 @@ class _Subgraph(NamedTuple):
 def find_mycielskian(neighbours: list[frozenset[int]], n_colors: int) -> npt.NDArray[np.int64] | None:
     """Find vertices that need `n_colors` colours, by a best-first search from edges and greedy cliques.
 
-    Subgraphs that need the most colours are grown first; among these, the one whose vertices all have many copies.
+    Subgraphs that need the most colours are grown first, and of these the one whose vertices all have many copies.
     """
     n_edges = sum(map(len, neighbours)) // 2
     if len(neighbours) > _MOST_VERTICES or n_edges > _MOST_EDGES:
@@ -66,7 +66,7 @@ def find_mycielskian(neighbours: list[frozenset[int]], n_colors: int) -> npt.NDA
 
 
 def greedy_clique(vertex: int, neighbours: list[frozenset[int]]) -> frozenset[int]:
-    """A clique grown from a vertex: again and again the open vertex with the most neighbours among the open ones."""
+    """Grow a clique from a vertex: repeatedly add the open vertex with the most neighbours among the open vertices."""
     clique, near = {vertex}, neighbours[vertex]
     while near:
         best = max(sorted(near), key=lambda other: len(neighbours[other] & near))
@@ -95,7 +95,7 @@ def _subgraph(vertices: list[int], n_colors: int, masks: list[int]) -> _Subgraph
 
 
 def _grown(subgraph: _Subgraph, masks: list[int]) -> list[frozenset[int]]:
-    """The subgraph with each apex and the copies that it needs, the fewest vertices first."""
+    """The subgraph extended by each apex and the copies that it needs, fewest vertices first."""
     found = set()
     for apex in _members(subgraph.apexes):
         chosen = {apex, *subgraph.vertices}

@@ -1,13 +1,13 @@
-"""The cheapest assignment of blocks to clusters whose sizes have limits, where some blocks must differ.
+"""The cheapest assignment of blocks to clusters with size limits, where some blocks must be in different clusters.
 
 A block is a row or several rows that move together. With blocks of several sizes, or with conflicts, the problem is a
 generalised assignment problem with conflicts, which is NP-hard. Three steps share the work:
 
 1. `Packing.start` finds a labelling within the limits, or proves that there is none: rounding and repair first, then a
    mixed-integer program over the large blocks and the conflicts (HiGHS through SciPy).
-2. `Packing.improve` exchanges blocks between two clusters at a time until no exchange pays. It never raises the cost.
+2. `Packing.improve` exchanges blocks between two clusters at a time until no exchange lowers the cost.
 3. `Packing.prove` gives a lower bound. Lagrangian prices of the sizes bound the cost of every labelling, and reduced
-   costs say which blocks can still move in a better one. A mixed-integer program over these blocks settles the rest.
+costs show which blocks can still move in a better one. A mixed-integer program decides about these blocks.
 
 Limits count work, never seconds.
 """
@@ -33,26 +33,27 @@ IntArray = npt.NDArray[np.int64]
 Labels = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 
-# Nodes times variables of one proof by HiGHS, and the fewest nodes; a node takes longer the more variables there are.
-# The search for a first labelling may take so many times more: without one there is no result.
+# Largest product of nodes and variables of one proof by HiGHS, and smallest limit on nodes. A node takes longer with
+# more variables. The search for an initial labelling may take this many times more, because without it there is no
+# result.
 WORK_LIMIT, _LEAST_NODES, _START_FACTOR = 5_000, 10, 100
-# Sums of weights are compared up to this share of the total.
+# Tolerance for comparisons of sums of weights, as a share of the total.
 ROUNDING = 1e-9
-# Variables of one proof: where most blocks have one size, and where sizes are weights, for which HiGHS takes longer.
+# Largest number of variables of one proof: if most blocks have one size, and if sizes are weights (HiGHS takes longer).
 _CORE_VARIABLES, _WEIGHT_VARIABLES = 2000, 300
-# A problem of at most so many variables, most blocks of one size, is one core: HiGHS proves it faster than two parts.
+# A problem with at most this many variables, and with most blocks of one size, is not split into two cores.
 _ONE_CORE_VARIABLES = 5000
-# Variables of the search for a first labelling, and the largest one in which every block has its own.
+# Largest number of variables of the search for an initial labelling, and of a search with variables for every block.
 _START_VARIABLES, _WHOLE_VARIABLES = 8000, 2000
-# Cores that are solved one after the other, each with the better labelling of the one before.
+# Largest number of cores that are solved one after the other, each with the better labelling of the previous one.
 _CORES = 2
-# Sweeps over all pairs of clusters: of one round, after which the centres move anyway, and of the last labelling.
+# Largest number of sweeps over all pairs of clusters, in one round and for the last labelling.
 ROUND_SWEEPS, _LAST_SWEEPS = 2, 20
-# Candidates that are tried one by one after a prefix of an exchange.
+# Number of candidates that are tried one by one after a prefix of an exchange.
 _TAIL = 256
-# Copies of rows that stand for their weights in the flow that finds prices.
+# Largest number of copies of rows that represent their weights in the flow that finds prices.
 _COPIES = 200_000
-# HiGHS accepts solutions that break a limit by 1e-6: sizes are scaled to this total first.
+# HiGHS accepts solutions that violate a limit by 1e-6, so sizes are scaled to this total first.
 _SCALED_TOTAL = 1e5
 _MOST_NODES = 2**31 - 1  # HiGHS counts nodes in 32 bits
 _INFEASIBLE = 2  # status of scipy.optimize.milp
@@ -109,7 +110,7 @@ class Packing:
 
     @cached_property
     def open(self) -> Mask:
-        """Which clusters each fixed block keeps from its neighbours: True where a block may go."""
+        """Which clusters each block may go to: not to clusters of fixed blocks that it must differ from."""
         allowed = np.ones((len(self.sizes), self.n_clusters), dtype=bool)
         pinned = np.flatnonzero(self.fixed >= 0)
         for one, other in (self.edges.T, self.edges[:, ::-1].T):
@@ -121,7 +122,7 @@ class Packing:
 
     @cached_property
     def free_edges(self) -> IntArray:
-        """The pairs of which both blocks may move."""
+        """Pairs of blocks that must differ and may both move."""
         return self.edges[(self.fixed[self.edges] < 0).all(axis=1)]
 
     def loads(self, labels: Labels) -> FloatArray:
@@ -129,12 +130,12 @@ class Packing:
         return np.bincount(labels, weights=self.sizes, minlength=self.n_clusters).astype(np.float64)
 
     def violation(self, labels: Labels) -> float:
-        """The sum over clusters of the distance from their size to its limits."""
+        """Sum over the clusters of the amount by which their sizes violate the limits."""
         loads = self.loads(labels)
         return float(np.maximum(np.maximum(self.lower - loads, loads - self.upper), 0).sum())
 
     def flow(self, costs: FloatArray, prices: FloatArray | None) -> tuple[Labels, FloatArray]:
-        """The cheapest labelling where `is_flow`, and the prices of the clusters, from which the next flow starts."""
+        """The cheapest labelling if `is_flow`, and the prices of the clusters, from which the next flow starts."""
         labels = self.fixed.copy()
         loose = np.flatnonzero(labels < 0)
         taken = np.bincount(labels[labels >= 0], minlength=self.n_clusters)
@@ -196,7 +197,7 @@ class Packing:
         lowest = reduced.min(axis=1)
         extra = self._conflict_costs(reduced, lowest)
         bound = float(lowest.sum() + extra.sum()) - float(np.maximum(prices * self.lower, prices * self.upper).sum())
-        # What a labelling costs above the bound, at least, if it puts a block into a cluster.
+        # Lower bound on the extra cost, above the bound, of labellings that put a block into a cluster.
         group_extra = self._group_total(extra)
         above = np.maximum(reduced - lowest[:, None] - group_extra[:, None], 0)
         cost = float(costs[np.arange(len(labels)), labels].sum())
@@ -248,7 +249,7 @@ class Packing:
         return found.prices * scale
 
     def _rounded(self, reduced: FloatArray) -> Labels | None:
-        """Each block in its cheapest cluster, as far as conflicts allow; raises if conflicts cannot be kept."""
+        """Put each block into its cheapest cluster, as far as conflicts allow; raise if they cannot be satisfied."""
         if not len(self.edges):
             return np.where(self.fixed >= 0, self.fixed, reduced.argmin(axis=1)).astype(np.int32)
         preference = np.argsort(reduced, axis=1, kind="stable").astype(np.int32)
@@ -262,7 +263,7 @@ class Packing:
         while violation > 0:
             loads = self.loads(labels)
             surplus = np.maximum(loads - self.upper, 0) - np.maximum(self.lower - loads, 0)
-            # Clusters that miss a limit first, each with those that can take most from it or give most to it.
+            # Clusters that violate a limit first, each with the clusters that can take most from it or give most to it.
             from_order = np.argsort(-np.abs(surplus), kind="stable")
             improved = False
             for a in from_order[surplus[from_order] != 0]:
@@ -272,7 +273,7 @@ class Packing:
                         continue
                     low = max(loads[a] - self.upper[a], self.lower[b] - loads[b])
                     high = min(loads[a] - self.lower[a], self.upper[b] - loads[b])
-                    if low > high:  # not all at once: as much as the other cluster can take
+                    if low > high:  # the other cluster cannot take all: move as much as it can take
                         low, high = (high / 2, high) if surplus[a] > 0 else (low, low / 2)
                     before = labels.copy(), rows_of[a], rows_of[b]
                     if self._exchange(costs, labels, rows_of, (int(a), int(b)), (low, high), np.inf):
@@ -298,8 +299,8 @@ class Packing:
     ) -> bool:
         """Exchange blocks of two clusters so that the size moved is in the window, at a change of cost below threshold.
 
-        Blocks that must differ change places together: a component of the conflicts between the two clusters moves as
-        one (a Kempe chain). Writes `labels` and `rows_of`; returns whether anything moved.
+        Blocks that must differ change places together: a connected component of conflicts between the two clusters
+        moves as a whole (a Kempe chain). Writes `labels` and `rows_of`; returns whether anything moved.
         """
         a, b = pair
         blocks = np.concatenate([rows_of[a], rows_of[b]])
@@ -388,7 +389,7 @@ class Packing:
         )
 
     def _filled(self, costs: FloatArray) -> Labels:
-        """The cheapest labelling of single rows around the blocks that are fixed."""
+        """The cheapest labelling of single rows if all other blocks are fixed."""
         labels = self.fixed.copy()
         loose = np.flatnonzero(labels < 0)
         pinned = labels >= 0
@@ -422,7 +423,7 @@ class Packing:
 
     @cached_property
     def _groups(self) -> list[IntArray]:
-        """Disjoint groups of blocks that all differ: cliques, then single conflicts."""
+        """Disjoint groups of blocks that must all differ: cliques, then single conflicts."""
         taken = np.zeros(len(self.sizes), dtype=bool)
         groups: list[IntArray] = []
         graph = self.graph
@@ -477,7 +478,7 @@ class _Program:
         blocks, place = np.unique(self.block, return_inverse=True)
         several = np.flatnonzero(n_options > 1)
         one, other = self._only[packing.edges].T
-        # Two blocks that must differ have the same only cluster, or conflicts leave a block no cluster.
+        # Two blocks that must differ have the same single option, or conflicts leave a block no cluster.
         self._impossible = bool(((one >= 0) & (one == other)).any()) or len(blocks) < len(several)
         self._one_each = sparse.csr_array((np.ones(n), (place, column)), shape=(len(blocks), n))
         self._apart = self._conflict_rows(packing, allowed)
@@ -535,7 +536,7 @@ class _Program:
         )
 
     def labels(self, values: FloatArray, default: Labels) -> Labels:
-        """The labelling that a solution stands for; blocks that are neither variables nor constants keep `default`."""
+        """The labelling of a solution; blocks that are neither variables nor constants keep `default`."""
         labels = np.where(self._only >= 0, self._only, default).astype(np.int32)
         taken = np.flatnonzero(values[: len(self.block)] > 0.5)
         labels[self.block[taken]] = self.cluster[taken]
@@ -549,17 +550,17 @@ class _Result(NamedTuple):
 
 
 def _threshold(above: FloatArray, gap: float, n_variables: int) -> float:
-    """Up to where clusters are options of a block, so that the program has about so many variables."""
+    """The extra cost up to which a cluster is an option of a block, so that there are about `n_variables` variables."""
     candidates = above[(above <= gap) & np.isfinite(above)]
-    place = n_variables + len(above) - 1  # each block has an option at 0, which is no choice
+    place = n_variables + len(above) - 1  # each block has one option at 0, which needs no variable
     return gap if len(candidates) <= place + 1 else float(np.partition(candidates, place)[place])
 
 
 def _cheapest_subset(change: FloatArray, moved: FloatArray, low: float, high: float) -> Mask | None:
     """A subset of items of low total `change` whose total `moved` is from `low` to `high`; None if none was found.
 
-    The items that gain are taken. Then items are added or taken back, cheapest per size first, until the total is in
-    the window.
+    First all items with a gain are chosen. Then items are added or removed, cheapest per size first, until the total is
+    in the window.
     """
     chosen = change < 0
     total = float(moved[chosen].sum())
@@ -568,7 +569,7 @@ def _cheapest_subset(change: FloatArray, moved: FloatArray, low: float, high: fl
     sign = 1.0
     if total < low:
         sign, low, high, total = -1.0, -high, -low, -total
-    gain = np.where(chosen, 1.0, -1.0) * moved * sign  # by how much the total falls if the item is turned
+    gain = np.where(chosen, 1.0, -1.0) * moved * sign  # decrease of the total if the item is flipped
     items = np.flatnonzero((gain > 0) & np.isfinite(change))
     price, gain = np.abs(change[items]), gain[items]
     order = np.argsort(price / gain, kind="stable")
@@ -597,7 +598,7 @@ def _cheapest_subset(change: FloatArray, moved: FloatArray, low: float, high: fl
             return None
         done = float(gain[turned].sum())
     taken = np.flatnonzero(turned)[-_TAIL:]
-    for place in taken[np.argsort(-price[taken], kind="stable")]:  # drop items that are not needed after all
+    for place in taken[np.argsort(-price[taken], kind="stable")]:  # drop items that turn out not to be needed
         if done - gain[place] >= need:
             turned[place] = False
             done -= float(gain[place])
@@ -607,7 +608,7 @@ def _cheapest_subset(change: FloatArray, moved: FloatArray, low: float, high: fl
 
 
 def _exchange_one(turned: Mask, gain: FloatArray, need: float, most: float) -> bool:
-    """Replace one turned item by another so that the total is in the window. Writes `turned`."""
+    """Replace one flipped item by another so that the total is in the window. Writes `turned`."""
     done = float(gain[turned].sum())
     inside, outside = np.flatnonzero(turned)[-_TAIL:], np.flatnonzero(~turned)[:_TAIL]
     totals = done - gain[inside][:, None] + gain[outside][None, :]

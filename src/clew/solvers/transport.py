@@ -16,9 +16,9 @@ from clew.kernels.transport import route_excess
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# Rows remembered for each pair of clusters as the cheapest to move: long lists are read anew less often, short ones
-# are kept in order faster (measured at 10,000 to 1,000,000 rows: 32 to 128 are alike). There are k² lists, so those of
-# many clusters are shorter: together they hold no more than the second number.
+# Length of the list of the cheapest rows to move, for each pair of clusters. Long lists are rebuilt less often, and
+# short lists are sorted faster (at 10,000 to 1,000,000 rows, 32 to 128 take equal time). There are k² lists, which
+# together hold no more rows than the second number, so lists are shorter if there are many clusters.
 _LIST_LENGTH, _LIST_ENTRIES = 64, 2_000_000
 
 
@@ -31,8 +31,8 @@ class Transport(NamedTuple):
     cost : float
         Sum of the rows' costs.
     prices : ndarray of shape (k,)
-        Marginal price of a place in each cluster: above 0 at the upper limit, below 0 at the lower limit, else 0. No
-        row could lower ``costs + prices`` by moving. The prices are a good start for the next, similar problem.
+        Marginal cost of one more row in each cluster: above 0 at the upper limit, below 0 at the lower limit, else 0.
+        No row could lower ``costs + prices`` by moving. The prices are a good start for a similar problem.
     n_paths : int
         Number of paths along which rows were moved, after each row started in its cheapest cluster.
     """
@@ -52,7 +52,7 @@ def transport(costs: FloatArray, lower: IntArray, upper: IntArray, prices: Float
     lower, upper : ndarrays of shape (k,)
         Whole numbers with ``lower <= upper`` and ``lower.sum() <= n_rows <= upper.sum()``.
     prices : ndarray of shape (k,), optional
-        Where to start from, such as the prices of a similar problem. They change the work, not the cost.
+        Initial prices, such as those of a similar problem. They change the work, but not the cost.
     """
     n_rows, k = costs.shape
     reduced = np.zeros(k + 1)
