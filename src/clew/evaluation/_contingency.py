@@ -20,7 +20,7 @@ _TABLE_PER_VALUE = 2
 
 
 class Distinct(NamedTuple):
-    """Distinct values in rising order, the code of each input (its position among them), and their counts."""
+    """Distinct values in ascending order, the position of each input among them, and their counts."""
 
     values: Integers
     codes: Integers
@@ -63,7 +63,7 @@ def label_array(labels: Any, name: str) -> npt.NDArray[Any]:
 
 
 def encode_clusters(labels: npt.NDArray[Any], name: str) -> Integers:
-    """Codes 0, 1, … of a checked label array; each row with the number -1, which is noise, has a code of its own."""
+    """Codes 0, 1, … of a checked label array. Each noise row (-1) has a code of its own."""
     codes = encode(labels, name)
     is_noise = np.asarray(labels == -1, dtype=bool)
     if not is_noise.any():
@@ -111,7 +111,7 @@ def _missing_label(name: str, row: int, value: Any) -> DataError:
 
 
 def encode_scored(labels_true: Any, labels_pred: Any) -> tuple[Integers, Integers]:
-    """Check and encode classes, of which -1 may be one, and clusters, in which -1 is noise."""
+    """Check and encode classes and clusters. -1 is an ordinary class, but noise in clusters."""
     true, pred = _label_arrays(labels_true, labels_pred, "labels_true", "labels_pred")
     return encode(true, "labels_true"), encode_clusters(pred, "labels_pred")
 
@@ -167,7 +167,7 @@ class Contingency:
 
 
 class PairCounts(NamedTuple):
-    """Numbers of pairs put together by both labellings, by the true one, by the predicted one; and of all pairs."""
+    """Number of pairs put together by both labellings, by the true one, and by the predicted one; and of all pairs."""
 
     both: int
     true: int

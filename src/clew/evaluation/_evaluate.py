@@ -20,7 +20,7 @@ def evaluate(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike, constraints
     labels_true, labels_pred : array-like of shape (n_samples,)
         Class and cluster of each row.
     constraints : Constraints or anything `Constraints.of` takes, optional
-        Constraints that the clustering used. Their given pairs are left out of "pairwise F", and of no other score.
+        Constraints that the clustering used. Their given pairs are left out of "pairwise F", but of no other score.
 
     Returns
     -------

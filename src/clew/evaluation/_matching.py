@@ -9,8 +9,8 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from clew.evaluation._contingency import Contingency, Integers, distinct, encode_scored
 
-# Least share of cells, one in 16, that a round must fix. A round takes about as long as reading all cells. On a long
-# chain of equal overlaps a round fixes only two cells, and the solver is faster.
+# A round must fix at least one in this many cells. It takes about as long as reading all cells. On a long chain of
+# equal overlaps a round fixes only two cells, and the solver is faster.
 _SHARE_WORTH_A_ROUND = 16
 
 
