@@ -31,7 +31,7 @@ def as_table(data: Any, *, text: Collection[str] = (), sep: str | None = None, e
     text : collection of str
         Columns of a csv or tsv file to read as text, for ids such as ``007``.
     sep, encoding : str, optional
-        Of a file, see `read_table`.
+        Separator and encoding of a file, see `read_table`.
 
     Examples
     --------

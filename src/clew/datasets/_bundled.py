@@ -19,7 +19,7 @@ class Dataset:
     Attributes
     ----------
     name : str
-        Its name in `load`.
+        Name of the data set, as in `load`.
     X : (n_samples, n_features) float64
     y : (n_samples,) int64
         The class of each row, a position in `class_names`.

@@ -37,7 +37,7 @@ def column_of(source: str, name: str, cells: list[Any]) -> NDArray[Any]:
 
 
 def check_unicode(source: str, where: str, texts: Sequence[str]) -> None:
-    """Refuse lone surrogates, which JSON and numpy can hold but files and databases cannot."""
+    """Raise if a text has unpaired surrogates, which files and databases cannot store."""
     for row, text in enumerate(texts):
         try:
             text.encode()

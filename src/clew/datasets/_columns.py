@@ -19,14 +19,14 @@ from clew.datasets._read import LEAST_CODE, MISSING
 from clew.datasets._written import Written, written_dates, written_numbers
 from clew.exceptions import DataError
 
-# Usual names of id columns: clustering by ids would be meaningless. pandas calls an index that it wrote "Unnamed: 0".
+# Common names of id columns. Clustering by ids would be meaningless. pandas writes an index as "Unnamed: 0".
 ID_NAMES = frozenset({"id", "ids", "index", "key", "row", "uid", "uuid", "guid", "unique_id", "unnamed: 0"})
 _ID_ENDING = re.compile(r"(?:[_\-.\s](?:id|uid|uuid|guid|key)|[a-z]I[dD])$")
-# "A-017", "RE-2024-0012", "ticket 12", "9f3c…": a running number or a hash, which no two rows share.
+# "A-017", "RE-2024-0012", "ticket 12", "9f3c…": serial numbers or hashes, which differ in all rows.
 _DIGITS = re.compile(r"\d+")
 _HASH = re.compile(r"^(?=.*\d)[0-9a-f]{8,}(?:-[0-9a-f]+)*$", re.IGNORECASE)
 
-# Largest number of different values of a category, and least share of rows that share values.
+# Largest number of distinct values of a category, and smallest share of rows whose value occurs more than once.
 MOST_CATEGORIES = 30
 
 # Largest number of unreadable cells that a message names, and of letters of each.
@@ -68,7 +68,7 @@ class Column:
 
 
 def understood(name: str, values: Any, *, chosen: bool, source: str = "the data") -> Column:
-    """Detect the kind of a column. A column that the user chose is never taken for ids.
+    """Detect the kind of a column. A column that the user chose is never treated as ids.
 
     A column of numbers or dates may have a few unreadable cells. Raises `DataError` if there are too many.
     """
@@ -185,7 +185,7 @@ def _json_vector(cell: str) -> NDArray[np.float64] | None:
 
 
 def _are_codes(known: list[str]) -> bool:
-    """Whether whole numbers are codes: of one length and padded with zeros, such as postcodes."""
+    """Whether whole numbers are codes, such as postcodes: all of the same length, some with leading zeros."""
     return (
         len(known[0]) >= LEAST_CODE
         and all(len(cell) == len(known[0]) and cell.isdecimal() for cell in known)

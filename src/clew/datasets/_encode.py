@@ -44,7 +44,7 @@ class Encoding:
     weight : float
         Its share of the mean squared distance between rows; the shares add up to 1.
     how : str
-        In words.
+        Description of the encoding.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Encoded:
 
     @property
     def metric(self) -> str:
-        """The distance that suits the columns: "cosine" if texts have more than half of the weight, else
+        """The metric that suits the columns: "cosine" if texts have more than half of the weight, else
         "euclidean"."""
         return "cosine" if sum(column.weight for column in self.columns if column.kind == "text") > 0.5 else "euclidean"
 
@@ -313,7 +313,7 @@ def _add_numbers(
         )
     missing = np.isnan(matrix)
     medians = np.nanmedian(matrix, axis=0)
-    # Scaled by the known values, so that a column that is mostly empty weighs little.
+    # Scaled by the known values, so that a column with few values has a small weight.
     matrix = scaled(matrix, "standard" if scale == "auto" else scale)
     if missing.any():
         matrix = np.where(missing, np.nanmedian(matrix, axis=0), matrix)

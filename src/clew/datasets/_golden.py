@@ -18,9 +18,8 @@ _EXACT = 2.0**53
 def golden_records(data: Any, groups: Any) -> Table:
     """Merge the records of each group into one.
 
-    In each column, the value is the most frequent one that is not missing. Of equally frequent values it is the longest
-    as text, and of equally long ones that of the first row. A column in which a group has no value stays empty. Whole
-    numbers are written as such.
+    In each column, the most frequent value that is not missing is chosen. Ties go to the longest text, and then to the
+    first row. A column in which a group has no value stays empty. Whole numbers are written as integers.
 
     Parameters
     ----------
@@ -58,7 +57,7 @@ def golden_records(data: Any, groups: Any) -> Table:
 
 
 def _golden_values(values: npt.NDArray[Any], place: npt.NDArray[np.int64], n_groups: int) -> npt.NDArray[Any]:
-    """The value of each group in one column; "" or NaN where a group has none."""
+    """The value of each group in one column; "" or NaN if a group has none."""
     if values.dtype == object:
         texts = np.array([str(value).strip() for value in values.tolist()], dtype=object)
         there = np.array([text.lower() not in MISSING for text in texts.tolist()], dtype=bool)
@@ -78,7 +77,7 @@ def _golden_values(values: npt.NDArray[Any], place: npt.NDArray[np.int64], n_gro
 
 
 def _as_whole(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Whole numbers as integers, or as text if some are missing; other values as they are."""
+    """Convert whole numbers to integers, or to text if some are missing. Other values are not changed."""
     if numbers.dtype.kind != "f":
         return numbers
     missing = np.isnan(numbers)

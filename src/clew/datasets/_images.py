@@ -38,20 +38,20 @@ def _described(images: list[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 def confined(name: str, folder: Path | None) -> Path:
-    """The file that a cell names. A path that leads out of the folder is refused."""
+    """The file that a cell names. Raises if the path is outside the folder."""
     if folder is None:
-        raise DataError(f'"{name}" names an image, but not where it is. Pass image_folder=..., the folder it is in.')
+        raise DataError(f'"{name}" is an image in an unknown folder. Pass image_folder=..., the folder of the images.')
     root = folder.resolve()
     path = (root / name).resolve()
     if not path.is_relative_to(root):
-        raise FileError(f'"{name}" leads out of the folder {folder}. Pass image_folder=... to allow another one.')
+        raise FileError(f'"{name}" is outside the folder {folder}. Pass image_folder=... to allow another one.')
     return path
 
 
 def _grey(path: Path) -> NDArray[np.float64]:
     image = _pillow()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about unusual palettes and the like
+        warnings.simplefilter("ignore")  # Pillow warns about unusual palettes
         # Images that are too large for the memory (decompression bombs) are refused.
         warnings.simplefilter("error", image.DecompressionBombWarning)
         try:

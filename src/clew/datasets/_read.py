@@ -22,10 +22,10 @@ from clew.exceptions import DataError, FileError, ParameterError
 
 READABLE = (".csv", ".tsv", ".jsonl", ".parquet", ".npy", ".npz")
 
-# Cells that stand for "no value" in a column of numbers.
+# Cells that mean a missing value in a column of numbers.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
 
-# Digits from which a whole number that starts with 0 is a code; fewer are hours, days and months.
+# A whole number that starts with 0 is a code if it has at least this many digits. Shorter ones are hours, days, months.
 LEAST_CODE = 4
 
 # Rows per block, because Python strings take ten times the memory of numbers.
@@ -201,12 +201,12 @@ def read_table(
 ) -> Table:
     """Read a csv, tsv, jsonl, parquet, npy or npz file.
 
-    A csv file has a header line, and the separator is the one that the header holds most often: a comma, a semicolon,
-    a tab or a bar. It is UTF-8, or UTF-16 with a byte order mark. A column is
-    numeric if all its cells are numbers or stand for a missing value (empty, NA, N/A, NaN, null, none, ?).
-    A jsonl file has one object a line. A parquet or jsonl column of lists of equal length is a column of vectors.
-    An npz file holds one matrix (dense, or as `scipy.sparse.save_npz` writes it) and any number of 1-D arrays, such
-    as ids, which are used for clustering only if they are named.
+    A csv file has a header line. The separator is the most frequent one of comma, semicolon, tab and bar in the header.
+    The file is UTF-8, or UTF-16 with a byte order mark. A column is numeric if all its cells are numbers or missing
+    values (empty, NA, N/A, NaN, null, none, ?).
+    A jsonl file has one object per line. A parquet or jsonl column of lists of equal length is a column of vectors.
+    An npz file holds one matrix (dense, or written by `scipy.sparse.save_npz`) and any number of 1-D arrays, such as
+    ids. These are only used for clustering if they are named.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def read_table(
     Raises
     ------
     FileError
-        The file cannot be read; the message names the line where there is one.
+        The file cannot be read. The message names the line, if there is one.
     MissingExtraError
         A parquet file without pyarrow.
 
@@ -447,7 +447,7 @@ def _read_parquet(path: InputFile) -> Table:
         if stored.column_names.count(name) > 1:
             raise FileError(f'{path}: "{name}" names two columns. Rename one of them.')
     values = {name: _from_arrow(path, name, stored[name].combine_chunks()) for name in stored.column_names}
-    # pandas stores an unnamed index under this name: good for ids, never a measurement.
+    # pandas stores an unnamed index under this name. It may be used as ids, but not for clustering.
     features = tuple(name for name in values if not name.startswith("__index_level_"))
     return Table(str(path), values, features, stored.num_rows)
 
@@ -460,7 +460,7 @@ def _from_arrow(path: InputFile, name: str, column: Any) -> NDArray[Any]:
     kind = column.type
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
         array: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-        # A column of booleans with gaps arrives as objects.
+        # A column of booleans with missing values arrives as objects.
         return array.astype(np.float64) if array.dtype == object else array
     if types.is_decimal(kind):
         return _from_arrow(path, name, column.cast("float64"))

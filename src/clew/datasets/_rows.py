@@ -1,4 +1,4 @@
-"""Rows of a table as Python values, made one at a time."""
+"""Rows of a table as Python values, converted one at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import sparse
 
 
 class Rows(Mapping[Any, dict[str, Any]]):
-    """Mapping of ids to rows as dicts of Python values, which are made on access.
+    """Mapping from ids to rows. Rows are dicts of Python values, which are made on access.
 
     Numbers that are whole in the entire column are ints, a missing value is None, columns of vectors are left out.
     """

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from clew.exceptions import DataError, MissingExtraError, ParameterError
 
-# Columns after the reduction, for long and short texts. More follow single words, fewer blur topics.
+# Number of columns after the reduction, for long and short texts. More columns fit single words, fewer blur topics.
 COMPONENTS = 100
 COMPONENTS_OF_SHORT = 50
 
@@ -37,7 +37,7 @@ def text_vectors(texts: list[str], model: Any, random_state: int) -> tuple[NDArr
 
 
 def word_counts(texts: list[str]) -> tuple[sparse.csr_array, NDArray[Any]]:
-    """How often each word occurs in each text, and the words; words of one text or of more than half are left out."""
+    """Count words in texts; return the counts and the words. Words in one text or in more than half are left out."""
     from sklearn.feature_extraction.text import CountVectorizer
 
     vectorizer = CountVectorizer(
@@ -46,12 +46,12 @@ def word_counts(texts: list[str]) -> tuple[sparse.csr_array, NDArray[Any]]:
     try:
         counts = vectorizer.fit_transform(texts)
     except ValueError:
-        raise DataError("No two texts share a word, so that there are no words to count.") from None
+        raise DataError("No two texts share a word, so there are no words to count.") from None
     return sparse.csr_array(counts, dtype=np.float64), np.asarray(vectorizer.get_feature_names_out(), dtype=object)
 
 
 def check_text(model: Any) -> None:
-    """Refuse an unknown value of `text` before any work."""
+    """Raise if the value of `text` is unknown, before any work."""
     known = ("auto", "tfidf", "embeddings", "none")
     if (not hasattr(model, "encode") and model not in known) or (isinstance(model, str) and model not in known):
         raise ParameterError(f"text={model!r}: expected {', '.join(known)}, or a model with an encode method.")

@@ -1,8 +1,8 @@
 """Parse numbers and dates in columns of mixed formats.
 
-A cell has up to two readings: ``1,234`` is 1234 where a comma groups thousands and 1.234 where it is the decimal sign;
-``03/04/2024`` is in March where the month comes first and in April where the day does. The whole column decides: the
-reading that more cells allow is used, except for cells that allow only the other one.
+A cell has up to two readings. ``1,234`` is 1234 if a comma groups thousands, and 1.234 if it is the decimal sign.
+``03/04/2024`` is in March if the month comes first, and in April if the day comes first. The whole column decides: the
+reading that more cells allow is used, except for cells that only allow the other one.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class Written:
     Attributes
     ----------
     values : array of floats
-        NaN where a cell is missing or unreadable.
+        NaN for missing and unreadable cells.
     note : str
         The conventions that were found or assumed.
     unreadable : dict of str to int
-        Cells that are no number or date and no known word for a missing value, and how many rows hold each.
+        Cells that are not a number, a date or a known word for a missing value, and the number of rows of each.
     placeholders : dict of str to int
-        Cells such as ``unknown`` and ``-``, and how many rows hold each.
+        Cells such as ``unknown`` and ``-``, and the number of rows of each.
     """
 
     values: NDArray[np.float64]
@@ -108,7 +108,7 @@ def written_dates(cells: Sequence[str]) -> Written | None:
     if min(day_first, month_first):
         notes.append(f"{counted(min(day_first, month_first), 'cell')} the other way round")
     if unclear and not max(day_first, month_first):
-        notes.append(f"{'day' if by_day else 'month'} first is assumed, no cell tells")
+        notes.append(f"{'day' if by_day else 'month'} first is assumed, because every cell is ambiguous")
     elif unclear and day_first and month_first:
         notes.append(f"{'day' if by_day else 'month'} first is assumed for {unclear[0]} and cells like it")
     return _column(found, cells, by_day, ", ".join(notes))
@@ -266,7 +266,7 @@ def _one_unit(found: dict[str, Readings], cells: Sequence[str]) -> tuple[dict[st
     if not units:
         return found, ""
     unit, count = units.most_common(1)[0]
-    # A letter after few of the numbers is no unit: house numbers 12a, 14, 16.
+    # A letter after only few of the numbers is not a unit, as in the house numbers 12a, 14, 16.
     is_unit = unit in _CURRENCIES.values() or unit in "%‰" or count >= plain
     unit = unit if is_unit else ""
     return {cell: reading for cell, reading in found.items() if reading.unit in ("", unit)}, unit
