@@ -1,7 +1,7 @@
-"""clew: clustering with what people know.
+"""clew: clustering with constraints that people give.
 
-Public names resolve on first use, so that importing clew costs little and loads no optional part. An estimator is named
-in one place, the `__all__` of its family: this module, the registry, the shell and the docs read it from there.
+Public names resolve on first use, so that importing clew is fast and loads no optional part. An estimator is listed in
+one place, the `__all__` of its family. This module, the registry, the shell and the docs read it from there.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _family_of(name: str) -> Any:
-    """The first family that exports a name; those after it are not imported."""
+    """The first family that exports a name; later families are not imported."""
     from clew._families import families
 
     return next((family for family in families() if name in family.__all__), None)

@@ -55,7 +55,7 @@ from clew.exceptions import (
     UnusedKnowledgeWarning,
 )
 
-# The label of rows in no cluster, where classes have names.
+# The label of rows in no cluster, if classes have names.
 NOISE = "noise"
 
 Handling = Literal["hard", "soft", "seeds", "ignored"]
@@ -68,7 +68,7 @@ class Capabilities:
     """Declares how a method handles each kind of constraint and data. Tests, commands, docs and messages use it.
 
     A kind of constraint is "hard" if it holds in every result, "soft" if breaking it has a price, "seeds" if it only
-    decides where clusters start, and "ignored" if the method does not use it. With `prices_doubt`, "hard" is about
+    initialises the clusters, and "ignored" if the method does not use it. With `prices_doubt`, "hard" applies to
     constraints of confidence 1, and less certain ones are soft.
     """
 
@@ -84,24 +84,24 @@ class Capabilities:
     sparse: bool = False
     counts: bool = False  # X holds counts, such as those of words in documents: no entry is below 0
     pairwise: Pairwise | None = None  # X is a square matrix of this kind instead of rows and columns
-    asymmetric: bool = False  # such a matrix may differ from its transpose
+    asymmetric: bool = False  # this matrix may differ from its transpose
     tables: bool = False  # X may be a table of records, with columns of text
-    any_shape: bool = False  # clusters follow the rows wherever they are; else they are round, or as the metric has it
+    any_shape: bool = False  # clusters may have any shape; else they are round under the metric
     quadratic: bool = False  # memory grows with the square of the number of rows
     needs_n_clusters: bool = True
-    needs_both_kinds: bool = False  # fit refuses must-links without cannot-links, and the other way round
+    needs_both_kinds: bool = False  # fit refuses must-links without cannot-links, and vice versa
     noise: bool = False  # labels_ may contain -1, for rows in no cluster
-    predicts: bool = False  # new rows get a cluster, or are mapped, too (an inductive method)
+    predicts: bool = False  # inductive: new rows get a cluster, or are mapped
     streams: bool = False  # has partial_fit
     monotone: bool = False  # the objective never rises from round to round
 
     @property
     def vectors(self) -> bool:
-        """Whether X holds vectors of any numbers, such as encoded columns, and no square matrix or counts."""
+        """Whether X holds vectors of any numbers, such as encoded columns, and not a square matrix or counts."""
         return self.pairwise is None and not self.counts
 
 
-# Methods that a warning about unused constraints names.
+# Largest number of methods that a warning about unused constraints names.
 _MOST_USERS = 4
 
 _is_quiet: ContextVar[bool] = ContextVar("is_quiet", default=False)
@@ -109,7 +109,7 @@ _is_quiet: ContextVar[bool] = ContextVar("is_quiet", default=False)
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Fit without `FewerClustersWarning`, for fits inside other methods."""
+    """Suppress `FewerClustersWarning`, for fits inside other methods."""
     token = _is_quiet.set(True)
     try:
         yield
@@ -123,7 +123,7 @@ def is_quiet() -> bool:
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
-    """Warn at the line of code outside clew that led here."""
+    """Warn at the line of the user's code that called clew."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "clew":
         level, frame = level + 1, frame.f_back
@@ -151,7 +151,7 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
     _role: ClassVar[Role]
     _capabilities: ClassVar[Capabilities]
     _parameters: ClassVar[dict[str, Allowed]]
-    n_clusters: int | str  # where the method has this parameter
+    n_clusters: int | str  # if the method has this parameter
     _learned_attributes: ClassVar[dict[str, Learned]] = {
         "n_features_in_": Learned("integer", low=1, counts="columns"),
         "feature_names_in_": Learned("text", (("columns",),), optional=True),
@@ -178,7 +178,7 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
             raise
 
     def _checked(self, X: Any, y: Any, constraints: Any, sample_weight: Any = None, *, reset: bool = True) -> Checked:
-        """Check the parameters and everything that `fit` was given."""
+        """Check the parameters and all arguments of `fit`."""
         check_parameters(self, self._parameters)
         X = self._check_input(X, reset=reset)
         n_samples = X.shape[0]
@@ -187,11 +187,11 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
         return Checked(X, known, check_weights(sample_weight, n_samples), self._generator())
 
     def _generator(self) -> np.random.Generator:
-        """The source of random numbers; a method without `random_state` draws none."""
+        """The random generator; a method without `random_state` does not use it."""
         return as_generator(getattr(self, "random_state", 0))
 
     def _check_input(self, X: Any, *, reset: bool) -> Any:
-        """X as this method takes it: rows and columns, a square matrix, or a table of records."""
+        """Check X and convert it to the form that this method takes: rows, a square matrix, or a table of records."""
         can = self.capabilities
         if can.pairwise is not None:
             return check_pairwise(
@@ -205,12 +205,12 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
         return rows
 
     def _check_new_rows(self, X: Any) -> Any:
-        """X as `predict` and `transform` take it: it has the columns that were fitted."""
+        """Check X for `predict` and `transform`: it must have the fitted columns."""
         check_is_fitted(self)
         return self._check_input(X, reset=False)
 
     def _usable(self, constraints: Constraints) -> Constraints:
-        """The constraints this method works with; a hard method refuses contradictory ones."""
+        """The constraints that this method uses; a hard method refuses contradictory ones."""
         self._warn_of_unused(constraints)
         if hasattr(self, "min_confidence"):
             constraints = constraints.at_least(self.min_confidence)
@@ -266,7 +266,7 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _from_state(cls, path: str | os.PathLike[str], state: State) -> Self:
-        """An estimator in a state that was read from a file; refused if no fit can lead to that state."""
+        """Build an estimator from a state that was read from a file; raise if no fit can lead to that state."""
         try:
             estimator = cls(**state.params)
             check_parameters(estimator, cls._parameters)
@@ -293,7 +293,7 @@ def _uses(can: Capabilities, kind: str) -> bool:
 
 
 class LabellingEstimator(ClusterMixin, ConstrainedEstimator):  # type: ignore[misc]
-    """Base of the two roles whose result is a label per row; -1 is noise, a row in no cluster."""
+    """Base of the two roles whose result is one label per row. The label -1 is noise, a row in no cluster."""
 
     _learned_attributes: ClassVar[dict[str, Learned]] = {
         **ConstrainedEstimator._learned_attributes,
@@ -307,7 +307,7 @@ class LabellingEstimator(ClusterMixin, ConstrainedEstimator):  # type: ignore[mi
     labels_: npt.NDArray[Any]
 
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> npt.NDArray[Any]:
-        """Cluster the rows and return their labels; takes what `fit` takes."""
+        """Cluster the rows and return their labels. The arguments are those of `fit`."""
         self.fit(X, y, **kwargs)
         return self.labels_
 
@@ -333,7 +333,7 @@ class LabellingEstimator(ClusterMixin, ConstrainedEstimator):  # type: ignore[mi
         """Replace labels by class names, if the user named the classes."""
         if not hasattr(self, "classes_"):
             return labels
-        names = np.append(self.classes_, NOISE)  # -1 is the last one
+        names = np.append(self.classes_, NOISE)  # index -1 is the last name
         return np.asarray(names[labels], dtype=object)
 
     def _explain_number(self, X: Any, constraints: Constraints, labels: npt.NDArray[Any]) -> None:
@@ -357,7 +357,7 @@ class LabellingEstimator(ClusterMixin, ConstrainedEstimator):  # type: ignore[mi
         return "splitting a cluster further would not lower the cost. Lower n_clusters, or try another random_state."
 
     def _why_alike(self, X: Any, n_clusters: int) -> str:
-        """The reason if too few rows of X differ for this number of clusters, else an empty text."""
+        """Why X has too few distinct rows for this number of clusters; an empty text if it has enough."""
         values = X.data if sparse.issparse(X) else X - X[:1]
         largest = float(np.abs(values).max(initial=0))
         if 0 < largest < np.sqrt(np.finfo(X.dtype).tiny):
@@ -370,12 +370,12 @@ class LabellingEstimator(ClusterMixin, ConstrainedEstimator):  # type: ignore[mi
 
     @property
     def _measures_angles(self) -> bool:
-        """Whether rows of one direction are equal to the method."""
+        """Whether the method treats rows of the same direction as equal."""
         return False
 
 
 def cluster_names(classes: npt.NDArray[Any], labels: npt.NDArray[Any], clusters: Any) -> npt.NDArray[Any]:
-    """The name of each cluster number: its class, then new-1, new-2, ... for clusters that no class names."""
+    """The name of each cluster number: its class, or new-1, new-2, ... for clusters without a class."""
     n_names = 1 + max((int(np.max(numbers, initial=-1)) for numbers in (labels, clusters)), default=-1)
     fresh = (name for place in count(1) if (name := f"new-{place}") not in set(classes.tolist()))
     names = [*classes.tolist(), *(next(fresh) for _ in range(n_names - len(classes)))]
@@ -383,7 +383,7 @@ def cluster_names(classes: npt.NDArray[Any], labels: npt.NDArray[Any], clusters:
 
 
 def own_probability(model: Any) -> npt.NDArray[np.float64] | None:
-    """Probability of each row's own cluster by a fitted clusterer, None if the method has no probabilities."""
+    """Probability of each row's own cluster from a fitted clusterer; None if the method has no probabilities."""
     if hasattr(model, "row_probabilities_"):
         return np.asarray(model.row_probabilities_, dtype=np.float64)
     if not hasattr(model, "probabilities_"):
@@ -426,7 +426,7 @@ class ConstrainedClusterer(LabellingEstimator):
             if value is not None:
                 users = [cls.__name__ for cls in all_estimators(self._role) if cls._capabilities.sample_weight]
                 raise DataTypeError(
-                    f"{type(self).__name__} cannot weigh rows. Leave out sample_weight, or use {listed(users, 'or')}."
+                    f"{type(self).__name__} cannot use weights. Leave out sample_weight, or use {listed(users, 'or')}."
                 )
 
     def _fit_checked(self, X: Any, y: Any, constraints: Any, sample_weight: Any) -> Self:
@@ -438,7 +438,7 @@ class ConstrainedClusterer(LabellingEstimator):
 
 
 class WeightedClusterer(ConstrainedClusterer):
-    """Base of clusterers that honour `sample_weight`."""
+    """Base of clusterers that use `sample_weight`."""
 
     def fit(  # type: ignore[override]  # every argument is named here
         self, X: Any, y: Any = None, *, constraints: Any = None, sample_weight: Any = None
@@ -453,7 +453,7 @@ class WeightedClusterer(ConstrainedClusterer):
         constraints : Constraints, labels, dict, frame, sparse matrix, path or None
             See `Constraints.of`.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts; prices of pairs are not weighted.
+            Weight of each row; prices of pairs are not weighted.
         """
         return self._fit_checked(X, y, constraints, sample_weight)
 
@@ -486,7 +486,7 @@ class AlternativeClusterer(LabellingEstimator):
         given : array-like of shape (n_samples,)
             The known clusters, two or more: a label per row, -1 for noise.
         constraints : Constraints, labels, dict, frame, sparse matrix, path or None
-            What the new clusters shall keep. See `Constraints.of`.
+            Constraints on the new clusters. See `Constraints.of`.
         """
         with self._whole_or_not_at_all():
             checked = self._checked(X, y, constraints)
@@ -501,7 +501,7 @@ class AlternativeClusterer(LabellingEstimator):
 
 
 class FittedMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedEstimator):  # type: ignore[misc]
-    """What all metric learners share: each supplies `_fit` and `_n_features_out`."""
+    """Base of all metric learners: each supplies `_fit` and `_n_features_out`."""
 
     _role = "metric learner"
 
@@ -528,7 +528,7 @@ class FittedMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Constraine
 
 
 class MetricLearner(FittedMetric):
-    """Base of the metric learners that map new rows, too: each also supplies `_transform`.
+    """Base of the metric learners that also map new rows: each supplies `_transform`.
 
     `transform` maps rows to a space in which Euclidean distance is the learned metric.
     """
@@ -548,7 +548,7 @@ class MetricLearner(FittedMetric):
 
 
 class EmbeddingLearner(FittedMetric):
-    """Base of the metric learners that map the fitted rows only: `_fit` sets `embedding_`, and nothing maps new rows.
+    """Base of the metric learners that map only the fitted rows: `_fit` sets `embedding_`.
 
     As with `sklearn.manifold.TSNE`, there is `fit_transform` but no `transform`.
     """

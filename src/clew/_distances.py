@@ -22,9 +22,9 @@ IntArray = npt.NDArray[np.int64]
 VECTOR_METRICS = ("euclidean", "manhattan", "chebyshev", "mahalanobis", "cosine")
 METRICS = (*VECTOR_METRICS, "edit", "precomputed")
 _SCIPY_NAMES = {"manhattan": "cityblock", "chebyshev": "chebyshev", "mahalanobis": "mahalanobis"}
-# Distances kept at most (256 MB); beyond 5,700 rows only a sample of them can be a medoid.
+# Largest number of distances in memory (256 MB). With more than 5,700 rows, only a sample of rows can be medoids.
 MOST_DISTANCES = 32_000_000
-# Rows whose distances to all later rows are computed at once.
+# Number of rows whose distances to all later rows are computed at once.
 _ROWS_AT_ONCE = 256
 
 
@@ -39,7 +39,7 @@ def distance_matrix(
     metric : str, callable or square array
         One of `METRICS`, a function of two rows, or the distances themselves.
     rng : Generator, optional
-        Draws the sample. Without it all rows are used.
+        Random generator of the sample. Without it all rows are used.
     segments : int, optional
         Split the columns into this many segments and add up their distances, as for time series.
     """
@@ -92,7 +92,7 @@ def _condensed_by_blocks(X: Any, metric: str) -> FloatArray:
 
 
 def check_metric(X: Any, metric: Any) -> tuple[Any, Any]:
-    """Rows and their metric, checked; a matrix in the place of a metric is the distances themselves."""
+    """Check rows and metric. If `metric` is a matrix, it holds the distances themselves."""
     if not isinstance(metric, str) and not callable(metric) and (hasattr(metric, "__len__") or sparse.issparse(metric)):
         X, metric = metric, "precomputed"
     if not callable(metric) and metric not in METRICS:
@@ -117,7 +117,7 @@ def numeric(metric: Callable[[Any, Any], Any]) -> Callable[[Any, Any], float]:
 
 
 def pair_distances(X: Any, pairs: IntArray, metric: Any) -> FloatArray:
-    """Distance of each pair of rows, as `check_metric` gave them; nothing is computed for the others."""
+    """Distance of each of the given pairs of rows. X and metric come from `check_metric`."""
     if metric == "precomputed":
         return np.asarray(X[pairs[:, 0], pairs[:, 1]])
     first, second = (X[pairs[:, side]] for side in (0, 1))
@@ -155,7 +155,7 @@ def distances_between(X: Any, others: Any, metric: Any) -> FloatArray:
 
 
 def _inverse_covariance(rows: FloatArray) -> FloatArray:
-    """Columns that say the same twice have no inverse covariance: the pseudo-inverse leaves them out."""
+    """Inverse covariance of the columns, or the pseudo-inverse if columns are linearly dependent."""
     if len(rows) == 1:  # which is 0 away from itself in any
         return np.eye(rows.shape[1])
     return np.asarray(np.linalg.pinv(np.atleast_2d(np.cov(rows, rowvar=False)), hermitian=True))
@@ -169,7 +169,7 @@ def _given(distances: Any) -> FloatArray:
     try:
         matrix = np.ascontiguousarray(distances, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError("The distances hold something that is no number. Give a square matrix of numbers.") from None
+        raise DataError("The distances hold a value that is not a number. Give a square matrix of numbers.") from None
     check_square(matrix, "dissimilarity")
     return matrix
 

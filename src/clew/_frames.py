@@ -1,4 +1,4 @@
-"""Frames and masked arrays in the one form that the rest of the package understands."""
+"""Convert frames and masked arrays to the one form that the rest of the package uses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clew.exceptions import ClewError, DataError
 
 
 def as_frame(data: Any, error: type[ClewError] = DataError) -> nw.DataFrame[Any] | None:
-    """A pandas, polars or Arrow frame, collected if it is lazy; None for anything else.
+    """Convert a pandas, polars or Arrow frame, also a lazy one, to a narwhals frame; None for other data.
 
     Raises `error` if two columns have one name.
     """
@@ -31,7 +31,7 @@ def as_frame(data: Any, error: type[ClewError] = DataError) -> nw.DataFrame[Any]
 
 
 def without_mask(data: Any) -> Any:
-    """A masked array with NaN where it is masked; anything else as it is."""
+    """Replace masked entries of a masked array by NaN; other data is returned unchanged."""
     if not np.ma.isMaskedArray(data):
         return data
     if not np.ma.is_masked(data):

@@ -13,11 +13,11 @@ from sklearn.neighbors import NearestNeighbors
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# Above this many rows (in more columns than a tree can handle) exact search takes minutes, so only the rows of the
+# With more rows (and more columns than a search tree can handle), exact search takes minutes, so only rows of the
 # nearest cells are compared.
 _EXACT_ROWS, _TREE_COLUMNS = 20_000, 6
 _CELL_ROWS, _CELLS_SEARCHED, _BLOCK_ROWS, _MOST_COMPARED = 500, 12, 1_000, 16_000
-# Edges whose shared neighbours are counted at once.
+# Number of edges whose shared neighbours are counted at once.
 _EDGES_AT_ONCE = 200_000
 
 

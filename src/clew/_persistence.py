@@ -1,7 +1,7 @@
 """Estimators as files: a zip of npy arrays and one JSON document. No pickle, so nothing is executed on load.
 
-An estimator says what its state is (`_state()`) and is made from one (`_from_state()`). Parameters and learned
-attributes may be estimators themselves, or lists of estimators. Their states are stored inside that of the outer one.
+`_state()` of an estimator returns its state, and `_from_state()` builds an estimator from a state. Parameters and
+learned attributes may be estimators themselves, or lists of estimators. Their states are nested in the outer state.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Learned:
     """Declared type and shape of a learned attribute; `check_learned` checks files against it.
 
     `shapes` are the shapes that the attribute may have. A word such as "columns" is a size that all attributes of an
-    estimator share, a number is that size, and None is any size. The empty shape is a single number. With `counts`, the
-    attribute is itself the size of that name. With `below`, its numbers are lower than the size of that name. Only with
-    `empty` may a size be 0.
+    estimator share, a number is a fixed size, and None is any size. The empty shape is a single number. With `counts`,
+    the attribute is itself the size of that name. With `below`, its numbers are below the size of that name. A size may
+    only be 0 with `empty`.
     """
 
     kind: Literal["integer", "real", "text", "label", "estimator", "estimators"]
@@ -53,7 +53,7 @@ class Learned:
 
 
 def check_learned(path: str | os.PathLike[str], expected: dict[str, Learned], learned: dict[str, Any]) -> None:
-    """Refuse learned attributes that an estimator cannot have: their types, shapes and numbers must fit together."""
+    """Raise if an estimator cannot have these learned attributes: types, shapes and numbers must fit together."""
     if not learned:
         return
     sizes: dict[str, int] = {}
@@ -110,7 +110,7 @@ def _numbers(value: Any, form: Learned) -> Any:
 
 
 def write_state(path: str | os.PathLike[str], name: str, params: dict[str, Any], learned: dict[str, Any]) -> None:
-    """Write an estimator's class name, parameters and learned attributes; whole or not at all."""
+    """Write an estimator's class name, parameters and learned attributes. An error leaves no partial file."""
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     document = {"format": FORMAT, "clew": __version__, **_pack_state("", State(name, params, learned), arrays)}
     with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -122,7 +122,7 @@ def write_state(path: str | os.PathLike[str], name: str, params: dict[str, Any],
 
 
 def read_state(path: str | os.PathLike[str]) -> State:
-    """The state in a file that `write_state` made; nested estimators are states, too."""
+    """Read the state from a file that `write_state` wrote. Nested estimators are states, too."""
     try:
         with zipfile.ZipFile(path) as archive:
             document = json.loads(archive.read("estimator.json"))
@@ -138,8 +138,8 @@ def read_state(path: str | os.PathLike[str]) -> State:
         raise
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}. Check the path.") from None
-    except Exception:  # zipfile, zlib, json, numpy and scipy raise many kinds, all of which mean the same here
-        raise FileError(f"{path} is damaged, or no estimator saved by clew.") from None
+    except Exception:  # zipfile, zlib, json, numpy and scipy raise many kinds of errors, which all mean the same here
+        raise FileError(f"{path} is damaged, or is not an estimator saved by clew.") from None
 
 
 def _pack_state(prefix: str, state: State, arrays: dict[str, np.ndarray[Any, Any]]) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def _pack(key: str, value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
             arrays[f"{key}.{part}"] = getattr(matrix, part)
         return {"csr": key, "shape": list(matrix.shape)}
     if isinstance(value, np.random.RandomState | np.random.Generator):
-        return None  # a generator in mid-stream belongs to its process
+        return None  # the state of a running generator is not saved
     array = np.asarray(value)
     if array.dtype == object and all(isinstance(item, str) for item in array.ravel()):
         return {"strings": array.tolist()}
@@ -183,7 +183,7 @@ def _pack(key: str, value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
 
 
 def _as_written(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The array in this machine's byte order and row by row, as `write_state` stores it."""
+    """Convert an array to this machine's byte order and to C order, as `write_state` stores it."""
     return np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
 
 

@@ -12,7 +12,7 @@ from clew.exceptions import FileError, ParameterError
 
 
 def method_name(cls: type[ConstrainedEstimator]) -> str:
-    """The name of a method in the shell, which is that of its file: ``COPKMeans`` is ``cop-kmeans``."""
+    """The name of a method in the shell, which is the name of its file: ``COPKMeans`` is ``cop-kmeans``."""
     return cls.__module__.rpartition(".")[2].removeprefix("_").replace("_", "-")
 
 
@@ -22,9 +22,9 @@ def by_method_name(role: Role | None = None) -> dict[str, type[ConstrainedEstima
 
 
 def find_method(name: str, role: Role | None = None) -> str:
-    """The name of a method as it is listed, however it is written: ``COPKMeans``, ``copk-means``, ``cop_kmeans``.
+    """The listed name of a method, given in any spelling: ``COPKMeans``, ``copk-means``, ``cop_kmeans``.
 
-    A method of another role than asked for is refused.
+    Raises if the method has another role than `role`.
     """
     every, fitting = by_method_name(), list(by_method_name(role))
     found = next((known for known in every if _letters(known) == _letters(name)), None)

@@ -19,18 +19,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from clew.exceptions import FileError, MissingExtraError, ParameterError
 
-# Possible separators; of equally frequent ones in a header, the first is used.
+# Possible separators. If several are equally frequent in a header, the first is used.
 SEPARATORS = (",", ";", "\t", "|")
 
 WRITABLE = (".csv", ".tsv", ".jsonl", ".parquet")
 
-# Characters that make a spreadsheet run a cell as a formula, also in full width and after white space.
+# Characters that make a spreadsheet run a cell as a formula, including their full-width forms.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file to read, with the name that messages give it.
+    """A file to read, and its name in messages.
 
     Uploads and standard input are read from temporary files, whose names mean nothing to people.
 
@@ -39,9 +39,9 @@ class InputFile:
     path : Path
         The file itself.
     title : str
-        What messages call the file where they give its whole path: ``str(file)``.
+        Name of the file in messages that show its full path: ``str(file)``.
     name : str
-        What messages call the file where its name is enough.
+        Short name of the file in messages.
     """
 
     path: Path
@@ -50,7 +50,7 @@ class InputFile:
 
     @classmethod
     def of(cls, file: str | os.PathLike[str]) -> InputFile:
-        """Give a path its own name; an `InputFile` keeps the name it has."""
+        """Make an `InputFile` from a path. An `InputFile` is returned unchanged."""
         if isinstance(file, InputFile):
             return file
         path = Path(file)
@@ -58,12 +58,12 @@ class InputFile:
 
     @classmethod
     def called(cls, name: str, path: Path) -> InputFile:
-        """A temporary file that messages call `name`."""
+        """A temporary file with the name `name` in messages."""
         return cls(path, name, name)
 
     @property
     def suffix(self) -> str:
-        """The ending of the file itself, in lower case, which says the format."""
+        """The ending of the file itself, in lower case, which determines the format."""
         return self.path.suffix.lower()
 
     def __fspath__(self) -> str:
@@ -75,14 +75,14 @@ class InputFile:
 
 @contextmanager
 def reading_arrays(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open an npy or npz file; whatever numpy, scipy, zipfile and zlib raise for a damaged one is a `FileError`."""
+    """Open an npy or npz file. All errors of numpy, scipy, zipfile and zlib become a `FileError`."""
     try:
         with open(path, "rb") as file:  # numpy leaves files open that it cannot read
             yield file
     except (OSError, FileError):
         raise
-    except Exception as error:  # every kind of error means the same here: the file is not what its name says
-        raise FileError(f"Cannot read {path}: it is damaged, or no file of arrays ({error}).") from error
+    except Exception as error:  # all errors mean the same here: the file does not have the format of its name
+        raise FileError(f"Cannot read {path}: it is damaged, or does not hold arrays ({error}).") from error
 
 
 def write_table(target: str | os.PathLike[str] | TextIO, columns: Mapping[str, ArrayLike]) -> None:
@@ -91,14 +91,14 @@ def write_table(target: str | os.PathLike[str] | TextIO, columns: Mapping[str, A
     A file appears complete or not at all: the rows go to a temporary file in the same directory, which then
     takes the place of `target`. An interruption or a full disk leaves the old file unchanged.
 
-    In csv and tsv a text cell that a spreadsheet would take for a formula gets a leading apostrophe: one that
-    starts with ``=``, ``+``, ``-``, ``@`` (or one of these in full width), a tab, a line break or an apostrophe and is
-    not a number. The other formats are exact.
+    In csv and tsv, a text cell that a spreadsheet would run as a formula gets a leading apostrophe. These are cells
+    that start with ``=``, ``+``, ``-``, ``@`` (or a full-width form of these), a tab, a line break or an apostrophe,
+    and are not numbers. The other formats are exact.
 
     Parameters
     ----------
     target : path or text stream
-        The suffix of a path says the format.
+        The suffix of a path determines the format.
     columns : mapping of name to values
         One value per row; NaN is written as an empty cell (null in jsonl).
 
@@ -152,10 +152,10 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path beside `path`; it takes the place of `path` when the block ends well.
+    """Return a temporary path next to `path`, which replaces `path` if the block ends without an error.
 
-    When the block raises anything, `KeyboardInterrupt` included, the temporary file is removed and `path` is
-    as it was. Devices and pipes are written directly, since replacing them would destroy them.
+    If the block raises anything, including `KeyboardInterrupt`, the temporary file is removed and `path` is not
+    changed. Devices and pipes are written directly, because replacing them would destroy them.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     if _is_device(path):
         yield path
         return
-    # A link keeps pointing at the file it names.
+    # A symbolic link is kept, and the file that it points to is replaced.
     final = Path(os.path.realpath(path))
     temporary = final.with_name(f".clew-{uuid.uuid4().hex[:12]}.part")
     try:
@@ -215,7 +215,7 @@ def _check_lengths(arrays: Mapping[str, NDArray[Any]]) -> None:
 
 def _write_delimited(stream: TextIO, arrays: Mapping[str, NDArray[Any]], delimiter: str) -> None:
     columns = [[_guarded(name), *_cells(array)] for name, array in arrays.items()]
-    # Python's writer leaves a lone carriage return unquoted, and readers then end the line there.
+    # Python's writer does not quote a single carriage return, and readers would end the line there.
     returns = any(isinstance(cell, str) and "\r" in cell for cells in columns for cell in cells)
     quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
     writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n", quoting=quoting)
@@ -236,12 +236,12 @@ def _cell(value: Any) -> Any:
 
 
 def _guarded(text: str) -> str:
-    # An apostrophe of the text's own is guarded too, so that `unguarded` gives back every text.
+    # A text that starts with an apostrophe gets another one, so that `unguarded` restores every text.
     return f"'{text}" if text.startswith((*FORMULA_STARTS, "'")) and not _is_number(text) else text
 
 
 def unguarded(cell: str) -> str:
-    """The text of a cell that `write_table` may have guarded against being taken for a formula."""
+    """Restore the text of a cell, without the apostrophe that `write_table` may have added."""
     return cell[1:] if cell.startswith("'") and cell[1:].startswith((*FORMULA_STARTS, "'")) else cell
 
 
@@ -266,7 +266,7 @@ def _write_parquet(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     for name, array in arrays.items():
         try:
             columns[name] = pyarrow.array(array.tolist())
-        except pyarrow.ArrowException:  # values of several types: a column holds one, so all become text
+        except pyarrow.ArrowException:  # values of several types become text, because a column has one type
             columns[name] = pyarrow.array([None if value is None else str(value) for value in array.tolist()])
     pyarrow.parquet.write_table(pyarrow.table(columns), path)
 
@@ -287,7 +287,7 @@ def read_json_lines(path: InputFile, encoding: str | None = None) -> tuple[list[
             except ValueError:  # Python refuses integers of more than 4,300 digits
                 raise FileError(f"{path.name} line {number}: a number has too many digits to be read.") from None
             if not isinstance(value, dict):
-                raise FileError(f"{path.name} line {number}: expected one JSON object a line.")
+                raise FileError(f"{path.name} line {number}: expected one JSON object per line.")
             objects.append(value)
             lines.append(number)
     return objects, lines

@@ -20,13 +20,13 @@ from clew.datasets._as_table import as_table
 from clew.datasets._read import Table
 from clew.exceptions import DataError, DataTypeError, ParameterError
 
-# Decimals that the entries of two unit vectors of one direction share.
+# Number of decimals to which unit vectors of the same direction agree.
 _DIRECTION_DIGITS = 6
-# The two entries of a pair of rows differ by no more than this share of the largest entry, in single precision.
+# Largest asymmetry of a symmetric matrix in single precision, as a share of its largest entry.
 _SINGLE_PRECISION = 1e-5
 
-# Meaning of the entries of a square X: large for unlike rows, large for like rows, above 0 for "together" and below 0
-# for "apart", or inner products.
+# Meaning of the entries of a square X: large for dissimilar rows, large for similar rows, above 0 for "together" and
+# below 0 for "apart", or inner products.
 Pairwise = Literal["dissimilarity", "affinity", "signed graph", "kernel"]
 _ENTRY = {"dissimilarity": "distance", "affinity": "affinity", "signed graph": "weight", "kernel": "kernel"}
 _ENTRIES = {
@@ -38,7 +38,7 @@ _SIGNED = ("signed graph", "kernel")
 
 @dataclass(frozen=True)
 class Allowed:
-    """The values a parameter may take, and the words that describe them."""
+    """The values that a parameter may have, and a description of them."""
 
     what: str
     accepts: Callable[[Any], bool]
@@ -97,7 +97,7 @@ def at_most(high: float) -> Allowed:
 
 
 def words(*choices: str) -> Allowed:
-    """One of some words."""
+    """One of the given words."""
     return Allowed(" or ".join(map(repr, choices)), lambda value: isinstance(value, str) and value in choices)
 
 
@@ -131,7 +131,7 @@ RANDOM_STATE = Allowed(
 
 
 def check_parameters(owner: Any, allowed: dict[str, Allowed]) -> None:
-    """Refuse the first parameter of `owner` that is outside its allowed values."""
+    """Raise for the first parameter of `owner` that does not have an allowed value."""
     for name, values in allowed.items():
         value = getattr(owner, name)
         if not values.accepts(value):
@@ -150,7 +150,7 @@ def as_generator(random_state: Any) -> np.random.Generator:
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool) -> Any:
-    """X as a C-contiguous float array or CSR matrix, float32 kept; text and missing values are refused."""
+    """Convert X to a C-contiguous float array or CSR matrix. float32 is kept; text and missing values are refused."""
     X = without_mask(X)
     if not hasattr(X, "shape") and hasattr(X, "X"):
         raise DataTypeError(f"X is an object of type {type(X).__name__}, not rows. Pass the rows in its attribute X.")
@@ -191,7 +191,7 @@ def is_table(X: Any) -> bool:
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
-    """X as a table of records; with ``reset=False`` it has the columns that were fitted."""
+    """Convert X to a table of records. With ``reset=False`` it must have the fitted columns."""
     table = as_table(X)
     if not table.n_rows:
         raise DataError("X has 0 rows. Give at least one.")
@@ -210,10 +210,10 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
 def check_pairwise(
     estimator: Any, X: Any, kind: Pairwise, *, reset: bool, accept_sparse: bool, asymmetric: bool = False
 ) -> Any:
-    """X as a matrix with a row and a column for each row of the data; >= 0 unless its kind is signed.
+    """Check a matrix with a row and a column for each row of the data; entries are >= 0 unless the kind is signed.
 
-    It is symmetric unless `asymmetric`. With ``reset=False`` the rows are new ones and the columns are the rows that
-    were fitted.
+    It must be symmetric unless `asymmetric`. With ``reset=False`` the rows are new rows, and the columns are the fitted
+    rows.
     """
     if sparse.issparse(X) and kind == "dissimilarity":
         raise DataError(
@@ -228,9 +228,9 @@ def check_pairwise(
 
 
 def check_neighbour_graph(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """X as a CSR matrix of distances to neighbours; a missing entry is a row out of reach, a stored 0 an equal row.
+    """Check a CSR matrix of distances to neighbours. A missing entry is a row out of reach, a stored 0 an equal row.
 
-    With ``reset=False`` the rows are new ones and the columns are the rows that were fitted.
+    With ``reset=False`` the rows are new rows, and the columns are the fitted rows.
     """
     graph = check_rows(estimator, X, reset=reset, accept_sparse=True)
     if reset:
@@ -242,7 +242,7 @@ def check_neighbour_graph(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 
 def check_square(matrix: Any, kind: Pairwise, *, asymmetric: bool = False) -> None:
-    """Refuse a matrix that is not square, not symmetric (unless allowed), or has entries that its kind cannot have."""
+    """Raise if a matrix is not square, not symmetric (unless allowed), or has entries that its kind does not allow."""
     _refuse_oblong(matrix, kind)
     if kind not in _SIGNED:
         refuse_negative(matrix, kind, np.arange(matrix.shape[0]))
@@ -253,19 +253,17 @@ def check_square(matrix: Any, kind: Pairwise, *, asymmetric: bool = False) -> No
     if gaps[row, column] > _SINGLE_PRECISION * abs(matrix).max():
         raise DataError(
             f"The {_ENTRY[kind]} between rows {row} and {column} is {matrix[row, column]:g} one way and "
-            f"{matrix[column, row]:g} the other. Give a symmetric matrix: of D, perhaps (D + D.T) / 2."
+            f"{matrix[column, row]:g} the other. Give a symmetric matrix, such as (D + D.T) / 2."
         )
 
 
 def _refuse_oblong(matrix: Any, kind: Pairwise) -> None:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise DataError(
-            f"The {_ENTRIES[kind]} have shape {matrix.shape}: expected a square matrix, a row and a column per row."
-        )
+        raise DataError(f"The {_ENTRIES[kind]} have shape {matrix.shape}: expected a square matrix, rows by rows.")
 
 
 def refuse_negative(matrix: Any, kind: Pairwise, columns: npt.NDArray[np.int64]) -> Any:
-    """Return the matrix if every entry is finite and >= 0. Column j of the matrix stands for row `columns[j]`."""
+    """Return the matrix if every entry is finite and >= 0. Column j of the matrix is row `columns[j]` of the data."""
     values = matrix.data if sparse.issparse(matrix) else matrix
     bad = ~np.isfinite(values) | (values < 0)
     if bad.any():
@@ -297,7 +295,7 @@ def refuse_negative_counts(X: Any, method: str) -> None:
 
 
 def check_given(given: Any, n_samples: int) -> npt.NDArray[np.int64]:
-    """Known clusters as numbers in the order in which they appear, one per row; -1, which is noise, stays -1.
+    """Number the known clusters in the order in which they appear. Noise (-1) stays -1.
 
     Labels ``["b", "b", "a"]`` are 0, 0, 1. At least two clusters must be known.
     """
@@ -322,12 +320,12 @@ def check_given(given: Any, n_samples: int) -> npt.NDArray[np.int64]:
 
 
 def check_matrix(X: Any) -> Any:
-    """X as `check_rows` gives it, for callers that are no estimator."""
+    """Check X like `check_rows`, for callers that are not estimators."""
     return check_rows(_NoEstimator(), X, reset=True, accept_sparse=True)
 
 
 class _NoEstimator(BaseEstimator):  # type: ignore[misc]
-    """Something for scikit-learn to write feature names on."""
+    """An object on which scikit-learn can set feature names."""
 
 
 def _reworded(message: str) -> str:
@@ -335,7 +333,7 @@ def _reworded(message: str) -> str:
         return f"X holds text ({message.rpartition(': ')[2]}). Encode it as numbers, or leave the column out."
     if "inhomogeneous" in message:
         return (
-            "The rows of X have different lengths. Give each row the same columns; of sequences, give a matrix "
+            "The rows of X have different lengths. Give each row the same columns. For sequences, pass a matrix "
             "(clew.dissimilarity) to a method that takes one."
         )
     return message.replace(f" by {_NoEstimator.__name__}", "")
@@ -357,7 +355,7 @@ def _refuse_missing(X: Any, names: list[str] | None) -> None:
         if np.isfinite(values.sum(dtype=np.float64)):
             return
     wrong = np.argwhere(~np.isfinite(values))
-    if not len(wrong):  # the sum overflowed, the values are fine
+    if not len(wrong):  # the sum overflowed, but the values are finite
         return
     place = tuple(wrong[0].tolist())
     value = values[place]
@@ -372,7 +370,7 @@ def _refuse_missing(X: Any, names: list[str] | None) -> None:
 
 
 def _refuse_huge(X: Any) -> None:
-    """Values whose squares do not fit a float any more: distances would be infinite."""
+    """Raise if the square of a value overflows, because distances would be infinite."""
     values = X.data if sparse.issparse(X) else X
     largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
     if largest > np.sqrt(np.finfo(X.dtype).max / max(X.shape[1], 1)) / 4:
@@ -380,7 +378,7 @@ def _refuse_huge(X: Any) -> None:
 
 
 def check_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:
-    """One weight >= 0 per row; empty when all are 1."""
+    """Check weights: one number >= 0 per row. Returns an empty array if all are 1."""
     if sample_weight is None:
         return np.empty(0)
     try:
@@ -403,7 +401,7 @@ def check_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]
 
 
 def n_distinct_rows(X: Any, most: int, *, directions: bool) -> int:
-    """How many rows differ, counted up to `most`; with `directions`, rows that differ by a factor are the same."""
+    """Number of distinct rows, counted up to `most`. With `directions`, rows of the same direction are equal."""
     rows = X
     if directions:
         norms = row_norms(X)
@@ -421,7 +419,7 @@ def n_distinct_rows(X: Any, most: int, *, directions: bool) -> int:
 
 
 def _differ(rows: Any, one: Any) -> npt.NDArray[np.bool_]:
-    """Which rows are not equal to this one."""
+    """Which rows differ from this row."""
     if not sparse.issparse(rows):
         return np.asarray((rows != one).any(axis=1))
     dense = one.toarray().ravel()

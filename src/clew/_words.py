@@ -1,21 +1,21 @@
-"""Words around numbers, and addresses that may be shown."""
+"""Format counts, lists of rows and addresses for messages."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-# Names in a list, and at each end of a chain, before the rest is counted.
+# Largest number of names in a list, and at each end of a chain; the rest is only counted.
 _MOST_LISTED, _MOST_AT_AN_END = 12, 4
 
 
 def counted(n: int, one: str, many: str | None = None) -> str:
-    """Give a count with its noun: 1 row, 2 rows, 1,797 rows."""
+    """Return a count with its noun: 1 row, 2 rows, 1,797 rows."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def listed(words: Sequence[str], conjunction: str) -> str:
-    """Give words as a list in a sentence.
+    """Join words for a sentence: "a, b and c".
 
     Examples
     --------
@@ -27,7 +27,7 @@ def listed(words: Sequence[str], conjunction: str) -> str:
 
 
 def listed_rows(names: Sequence[Any], most: int = _MOST_LISTED) -> str:
-    """Give the names of rows as a list; of more than `most` rows the first and the number of the others.
+    """Join the names of rows. Of more than `most` rows, only the first are named and the others are counted.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def listed_rows(names: Sequence[Any], most: int = _MOST_LISTED) -> str:
 
 
 def chained(names: Sequence[Any]) -> str:
-    """Give the names of a chain; of a long one the two ends and the number of all.
+    """Join the names of a chain. Of a long chain, only the two ends are named, with the number of rows.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def chained(names: Sequence[Any]) -> str:
 
 
 def without_password(place: str) -> str:
-    """Give the address of a database without its password, and any other text as it is.
+    """Remove the password from the address of a database; other texts are returned unchanged.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def dissimilarities(items: Sequence[Any], measure: Callable[[Any, Any], Any]) ->
 
 
 def edit_distances(sequences: Any) -> npt.NDArray[np.float64]:
-    """Count the edits between each two sequences: insertions, deletions, substitutions and swaps of adjacent symbols.
+    """Edit distances between all sequences: insertions, deletions, substitutions and swaps of adjacent symbols.
 
     Parameters
     ----------
@@ -89,8 +89,8 @@ def kernel_dissimilarity(
     constraints : Constraints, labels, dict, frame, sparse matrix, path or None
         Only given pairs count. The weight of each is multiplied by its confidence.
     weight : float, default=1.0
-        Added for each must-link and subtracted for each cannot-link. If the kernel is at most 1, as the radial basis
-        function is, a weight of 1 makes must-linked rows at least as similar as equal rows.
+    Added for each must-link and subtracted for each cannot-link. If the kernel is at most 1, like the radial basis
+    function, a weight of 1 makes must-linked rows at least as similar as equal rows.
     sigma : float, default=0.0
         Added to the similarity of each row to itself.
 

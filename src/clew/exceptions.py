@@ -5,28 +5,28 @@
     ValueError
     └── ClewError                              anything wrong with the input
         ├── ParameterError                     a constructor or function argument
-        │   ├── NotFoundError                  … a row, question, answer or cluster that is not there
+        │   ├── NotFoundError                  … a row, question, answer or cluster that does not exist
         │   └── AnsweredError                  … another answer to a question that was answered
         ├── DataError                          the rows: missing values, text, shape
-        │   └── DataTypeError                  … of a type that is no table of numbers (also a TypeError)
+        │   └── DataTypeError                  … of a type that is not a table of numbers (also a TypeError)
         ├── FileError                          a file: unreadable, columns, one of its lines
         │   ├── TooLargeError                  … that holds more than is allowed
-        │   ├── NoProjectError                 … or database that holds no such project (also a NotFoundError)
+        │   ├── NoProjectError                 … or database that has no such project (also a NotFoundError)
         │   └── StorageError                   … the database of a session: full, read-only, out of reach
         │       └── UnknownOutcomeError        … lost while it was recording: perhaps it was recorded, perhaps not
-        ├── StrategyError                      a query strategy that fails, or goes on without asking anything
-        └── ConstraintError                    the knowledge: row numbers, ids, confidences
-            ├── ContradictoryConstraintsError  must-links join what a cannot-link separates
+        ├── StrategyError                      a query strategy that fails, or never asks anything
+        └── ConstraintError                    the constraints: row numbers, ids, confidences
+            ├── ContradictoryConstraintsError  must-links join rows that a cannot-link separates
             ├── InfeasibleConstraintsError     consistent, but impossible with these clusters
             └── WorkLimitError                 neither a solution nor a proof within the work limit
     ImportError
     └── MissingExtraError                      an optional dependency is not installed
     UserWarning
-    └── ClewWarning                            the result is valid, but not all that was asked for
+    └── ClewWarning                            the result is valid, but differs from the request
         ├── FewerClustersWarning               a fit found fewer clusters than n_clusters
         ├── IndefiniteKernelWarning            a kernel has negative eigenvalues and was shifted
-        ├── MoreClustersWarning                a tree of clusters stopped at more of them than were asked for
-        └── UnusedKnowledgeWarning             the method has no use for some of the knowledge
+        ├── MoreClustersWarning                merging stopped at more clusters than n_clusters
+        └── UnusedKnowledgeWarning             the method ignores some of the constraints
 
 Every message says what happened, which input, and what to do.
 """
@@ -45,11 +45,11 @@ class ParameterError(ClewError):
 
 
 class NotFoundError(ParameterError):
-    """A row, question, answer, conflict or cluster that is not there."""
+    """A row, question, answer, conflict or cluster does not exist."""
 
 
 class AnsweredError(ParameterError):
-    """Another answer to a question that was answered; `Session.revise` changes an answer."""
+    """The question already has another answer. `Session.revise` changes an answer."""
 
 
 class DataError(ClewError):
@@ -69,11 +69,11 @@ class TooLargeError(FileError):
 
 
 class NoProjectError(NotFoundError, FileError):
-    """A file or database that holds no such project."""
+    """A file or database that has no such project."""
 
 
 class StorageError(FileError):
-    """A session's database that cannot be read or written now; `is_full` if there is no space left."""
+    """A session's database cannot be read or written now. `is_full` is True if there is no space left."""
 
     def __init__(self, message: str, is_full: bool = False) -> None:
         super().__init__(message)
@@ -85,11 +85,11 @@ class UnknownOutcomeError(StorageError):
 
 
 class StrategyError(ClewError):
-    """A query strategy that failed, or was stopped because it went on without asking anything."""
+    """A query strategy failed, or was stopped because it did not ask anything."""
 
 
 class ConstraintError(ClewError):
-    """Knowledge that does not fit: row numbers, ids, confidences, lengths."""
+    """Invalid constraints: row numbers, ids, confidences, lengths."""
 
 
 class ContradictoryConstraintsError(ConstraintError):
@@ -101,9 +101,9 @@ class ContradictoryConstraintsError(ConstraintError):
 
 
 class InfeasibleConstraintsError(ConstraintError):
-    """Consistent constraints that these clusters cannot satisfy.
+    """Constraints are consistent, but impossible with these clusters.
 
-    `rows` are a set of rows that proves it, and `fact` is the message without its advice.
+    `rows` is a set of rows that proves it, and `fact` is the message without its advice.
     """
 
     def __init__(self, message: str, rows: Any = (), fact: str | None = None) -> None:
@@ -120,7 +120,7 @@ class MissingExtraError(ImportError):
 
 
 class ClewWarning(UserWarning):
-    """The result is valid, but it is not all that was asked for."""
+    """The result is valid, but differs from the request."""
 
 
 class FewerClustersWarning(ClewWarning):
@@ -128,12 +128,12 @@ class FewerClustersWarning(ClewWarning):
 
 
 class IndefiniteKernelWarning(ClewWarning):
-    """A kernel has negative eigenvalues, so that a number was added to its diagonal."""
+    """A kernel has negative eigenvalues, so a number was added to its diagonal."""
 
 
 class MoreClustersWarning(ClewWarning):
-    """Merges stopped at more clusters than were asked for; the message has the number and the reason."""
+    """Merging stopped at more clusters than `n_clusters`; the message has the number and the reason."""
 
 
 class UnusedKnowledgeWarning(ClewWarning):
-    """The method has no use for some of the knowledge; the message names the methods that have."""
+    """The method ignores some of the constraints; the message names methods that use them."""

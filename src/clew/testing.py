@@ -1,4 +1,4 @@
-"""Helpers for tests of estimators, those of this package or your own."""
+"""Helpers for tests of estimators, of this package or your own."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def expected_failed_checks(estimator: Any) -> dict[str, str]:
     {}
     """
     if estimator.capabilities.pairwise == "signed graph":
-        return {"check_clustering": "its products of rows are nearly all above 0, which say that all rows are together"}
+        return {"check_clustering": "nearly all products of its rows are above 0, which means one cluster"}
     if estimator.capabilities.counts:
-        classifier = "it takes an estimator with sparse rows and predict_proba for a classifier"
+        classifier = "it treats an estimator with sparse rows and predict_proba as a classifier"
         return {
-            "check_clustering": "it gives columns of mean 0, whose entries below 0 are no counts",
+            "check_clustering": "it passes columns of mean 0, whose negative entries are not counts",
             "check_estimator_sparse_array": classifier,
             "check_estimator_sparse_matrix": classifier,
         }
     if estimator.capabilities.tables:
-        return {"check_clustering": "its three clusters have 16 rows each, and the method makes groups of few rows"}
+        return {"check_clustering": "it expects three clusters of 16 rows each, and the method makes small groups"}
     if not (estimator.capabilities.sample_weight and isinstance(estimator.get_params(deep=False).get("init"), str)):
         return {}
     reason = (
-        "the start is drawn, and draws for rows of weight 2 and for the same rows twice are not the same; "
-        "sklearn.cluster.KMeans fails it too"
+        "the initial centres are random, and differ between rows of weight 2 and the same rows twice; "
+        "sklearn.cluster.KMeans also fails it"
     )
     return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}

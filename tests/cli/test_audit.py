@@ -80,8 +80,12 @@ def test_advise_tells_number_and_distance(clew, answers):
     ("words", "code", "message"),
     [
         (("audit", *WORDS, "-k", 30), 2, "-k 30: data.csv has only 12 rows. Give a smaller number."),
-        (("audit", *WORDS, "-k", 3, "--drop", 0.5), 2, "--drop says what --filtered writes: add --filtered FILE."),
-        (("audit", *WORDS, "-k", 3, "--keep-free"), 2, "--keep-free says what --filtered writes"),
+        (
+            ("audit", *WORDS, "-k", 3, "--drop", 0.5),
+            2,
+            "--drop only has an effect with --filtered: add --filtered FILE.",
+        ),
+        (("audit", *WORDS, "-k", 3, "--keep-free"), 2, "--keep-free only has an effect with --filtered"),
         (
             ("audit", *WORDS, "-k", 3, "--filtered", "answers.csv"),
             2,

@@ -619,7 +619,7 @@ def test_a_matrix_of_dissimilarities_takes_the_place_of_the_columns(clew, blobs)
     result = clew(*options, "-m", "constrained-kmedoids", "-o", "out.csv")
     assert result.exit_code == 0, result.output
     assert groups_in(blobs / "out.csv", "word") == [set(words[:3]), set(words[3:])]
-    assert "mitten (0), sunday (1); rows that stand for their clusters" in " ".join(result.output.split())
+    assert "mitten (0), sunday (1); rows that represent their clusters" in " ".join(result.output.split())
     assert clew(*options, "-o", "default.csv").exit_code == 0
     assert (blobs / "default.csv").read_text() == (blobs / "out.csv").read_text()
     told = clew(*options, "-m", "constrained-kmedoids", "--solver", "exact")

@@ -109,7 +109,7 @@ def test_later_batches_name_the_same_clusters(blobs):
     model = clew.PCKMeans(3, random_state=0).partial_fit(X, constraints=words)
     model.partial_fit(X[10:12], constraints=["apple", None])
     assert model.labels_.tolist() == ["apple", "apple"]
-    with pytest.raises(ConstraintError, match="the class 'plum', which no earlier batch named"):
+    with pytest.raises(ConstraintError, match="the class 'plum', which the first batch lacks"):
         model.partial_fit(X[:2], constraints=["plum", None])
 
 

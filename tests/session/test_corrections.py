@@ -274,8 +274,8 @@ def test_nonsense_is_refused_with_the_remedy(session):
     for call, words in [
         (lambda: session.merge(0, 0), "Cluster 0 cannot be merged with itself"),
         (lambda: session.merge(0, 77), "There is no cluster 77. There are 0, 1, 2."),
-        (lambda: session.split(0, []), "not all and not none"),
-        (lambda: session.split(0, sorted(partition(session.labels())[0])), "not all and not none"),
+        (lambda: session.split(0, []), "at least one of its"),
+        (lambda: session.split(0, sorted(partition(session.labels())[0])), "but not all"),
         (lambda: session.split(0, "ab"), "expected a list of ids"),
         (lambda: session.move(99, 0), "There is no row 99"),
         (lambda: session.move(min(partition(session.labels())[1]), 1), "in cluster 1 already"),

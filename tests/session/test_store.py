@@ -62,7 +62,7 @@ def test_a_project_from_the_future_is_refused(store_url, monkeypatch):
     with monkeypatch.context() as later:
         later.setattr(_store, "MIGRATIONS", (*_store.MIGRATIONS, lambda connection: None))
         Session.create(store_url, X).close()
-    with pytest.raises(FileError, match=r"written by a newer clew \(schema 3, this one knows 2\). Update clew"):
+    with pytest.raises(FileError, match=r"written by a newer clew \(schema 3; this one reads 2\). Update clew"):
         Session.open(store_url)
 
 

@@ -215,7 +215,7 @@ def test_paths(tmp_path, form):
     [
         pytest.param(3, r"constraints of type int cannot be read\. Pass a Constraints, labels", id="number"),
         pytest.param(
-            [(0, 1)], r"constraints of type list cannot be read\. A bare list of pairs does not say", id="bare-pairs"
+            [(0, 1)], r"constraints of type list cannot be read\. A plain list of pairs could be", id="bare-pairs"
         ),
         pytest.param(np.zeros((3, 3)), r"constraints of type ndarray cannot be read", id="dense-matrix"),
         pytest.param([[0], [1, 2]], r"constraints of type list cannot be read", id="ragged"),
@@ -298,5 +298,5 @@ def test_ids_that_do_not_fit(given, message):
 
 
 def test_repeated_ids_are_refused_before_they_are_used():
-    with pytest.raises(ConstraintError, match=r"^ids\[1\] is 'a', which an earlier row has too"):
+    with pytest.raises(ConstraintError, match=r"^ids\[1\] is 'a', like an earlier id"):
         Constraints.of({"ml": [("a", "b")]}, ids=["a", "a", "b"])

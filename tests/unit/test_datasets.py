@@ -220,7 +220,7 @@ def test_npz_sparse_with_places_outside_the_matrix(tmp_path, form):
     rows = sparse.random(6, 4, density=0.5, format=form, random_state=0)
     getattr(rows, "indices" if form != "coo" else "col")[0] = 10_000_000
     sparse.save_npz(tmp_path / "a.npz", rows)
-    with pytest.raises(FileError, match=r"Cannot read .*a\.npz: it is damaged, or no file of arrays"):
+    with pytest.raises(FileError, match=r"Cannot read .*a\.npz: it is damaged, or does not hold arrays"):
         read_table(tmp_path / "a.npz")
 
 

@@ -111,7 +111,7 @@ def test_bad_distances(way, name, distance):
         pytest.param([[0.0, 1.0], [2.0, nan]], "X contains nan at row 1, column 1. ", id="nan"),
         pytest.param([[0.0, -inf], [2.0, 3.0]], "X contains -inf at row 0, column 1. ", id="infinity"),
         pytest.param([0.0, 1.0], "X has shape (2,): expected rows x columns.", id="flat"),
-        pytest.param([["a"], ["b"]], "X holds something that is no number. ", id="text"),
+        pytest.param([["a"], ["b"]], "X holds a value that is not a number. ", id="text"),
     ],
 )
 def test_bad_data(way, X, message):

@@ -121,7 +121,7 @@ def test_much_evidence_leaves_every_base_partition_a_weight():
 
 def test_weights_of_rows_are_refused_with_the_methods_that_take_them():
     X = np.arange(8.0)[:, None]
-    with pytest.raises(DataTypeError, match=r"^GraphPropagation cannot weigh rows\. Leave out .*, or use CVQE,"):
+    with pytest.raises(DataTypeError, match=r"^GraphPropagation cannot use weights\. Leave out .*, or use CVQE,"):
         GraphPropagation(2).fit(X, sample_weight=np.ones(8))
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'constrains'"):
         GraphPropagation(2).fit(X, constrains={"must_link": [(0, 1)]})

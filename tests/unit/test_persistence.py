@@ -150,14 +150,14 @@ FOREIGN = {
 @pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
 def test_files_that_are_no_archive(tmp_path, content):
     (tmp_path / "state.clew").write_bytes(content)
-    with pytest.raises(FileError, match=r"state\.clew is damaged, or no estimator saved by clew"):
+    with pytest.raises(FileError, match=r"state\.clew is damaged, or is not an estimator saved by clew"):
         persistence.read_state(tmp_path / "state.clew")
 
 
 @pytest.mark.parametrize("entries", FOREIGN.values(), ids=FOREIGN)
 def test_archives_that_hold_something_else(tmp_path, entries):
     archive_of(tmp_path / "state.clew", **entries)
-    with pytest.raises(FileError, match=r"state\.clew is damaged, or no estimator saved by clew"):
+    with pytest.raises(FileError, match=r"state\.clew is damaged, or is not an estimator saved by clew"):
         persistence.read_state(tmp_path / "state.clew")
 
 
@@ -166,7 +166,7 @@ def test_a_file_cut_short(tmp_path):
     content = (tmp_path / "state.clew").read_bytes()
     for size in (1, len(content) // 2, len(content) - 1):
         (tmp_path / "cut.clew").write_bytes(content[:size])
-        with pytest.raises(FileError, match=r"cut\.clew is damaged, or no estimator"):
+        with pytest.raises(FileError, match=r"cut\.clew is damaged, or is not an estimator"):
             persistence.read_state(tmp_path / "cut.clew")
 
 

@@ -136,7 +136,10 @@ def test_bad_number_of_clusters(n_clusters):
 @pytest.mark.parametrize(
     ("price", "message"),
     [
-        ([1, -1, 1], r"^price\[1\] in repair is -1: a price is a number >= 0\. Infinity means never to drop it\.$"),
+        (
+            [1, -1, 1],
+            r"^price\[1\] in repair is -1: a price is a number >= 0\. An infinite price means never to drop it\.$",
+        ),
         ([1, np.nan, 1], r"^price\[1\] in repair is nan: a price"),
         ([1, 1], r"^price in repair has shape \(2,\): expected \(3,\), one per must-link and then one per cannot-link"),
         ("high", r"^price in repair is 'high': expected numbers"),

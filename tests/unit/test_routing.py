@@ -137,7 +137,9 @@ def test_constraints_that_do_not_know_their_rows_cannot_be_sliced(cls, data, rou
     X, y, _ = data
     model = made(cls, 3, random_state=0).set_fit_request(constraints=True)
     known = Constraints(must_link=[(0, 3)])
-    with pytest.raises(ConstraintError, match=r"do not say how many rows .* Pass n_samples=len\(X\)"):
+    with pytest.raises(
+        ConstraintError, match=r"The number of rows of these constraints is unknown.* Pass n_samples=len\(X\)"
+    ):
         cross_validate(model, X, y, params={"constraints": known}, scoring="adjusted_rand_score", error_score="raise")
 
 

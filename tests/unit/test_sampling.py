@@ -81,15 +81,15 @@ def test_every_pair_is_as_likely_as_any_other(seed, balance):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param({"n": 29}, "n asks for 29 pairs, but there are only 28. Ask for fewer.", id="pairs"),
+        pytest.param({"n": 29}, "The sample needs 29 pairs, but there are only 28. Lower n.", id="pairs"),
         pytest.param(
             {"n": 10, "balance": 1.0},
-            "n asks for 10 pairs with one label, but there are only 8. Ask for fewer.",
+            "The sample needs 10 pairs with one label, but there are only 8. Lower n.",
             id="same",
         ),
         pytest.param(
             {"n": 24, "balance": 0.0},
-            "n asks for 24 pairs with different labels, but there are only 20. Ask for fewer.",
+            "The sample needs 24 pairs with different labels, but there are only 20. Lower n.",
             id="different",
         ),
         pytest.param({"n": -1}, "n=-1 in sample: expected an integer >= 0.", id="negative"),
@@ -130,7 +130,7 @@ def test_labels_of_any_type(labels):
 @pytest.mark.parametrize("labels", [[], [3], [-1, -1, -1]])
 def test_no_pair_to_ask_about(labels):
     assert len(Constraints.sample(labels, 0)) == len(labels)
-    with pytest.raises(ParameterError, match=r"n asks for 1 pairs, but there are only 0"):
+    with pytest.raises(ParameterError, match=r"The sample needs 1 pairs, but there are only 0"):
         Constraints.sample(labels, 1)
 
 

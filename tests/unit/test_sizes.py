@@ -25,7 +25,7 @@ X = np.random.default_rng(0).normal(size=(60, 2))
         ({"size_min": -2}, r"size_min=-2 in BalancedKMeans: expected a finite number >= 0 or an array or None"),
         ({"size_max": np.nan}, r"size_max=nan in BalancedKMeans: expected a finite number >= 0"),
         ({"size": 20}, r"size=20 in BalancedKMeans needs a tolerance\. Give tolerance=0.1 for 10 %"),
-        ({"size": 20, "tolerance": 0.1, "size_max": 30}, r"a size with a tolerance, and size_min or size_max as well"),
+        ({"size": 20, "tolerance": 0.1, "size_max": 30}, r"size or tolerance, and also size_min or size_max"),
         ({"size_min": 20.2, "size_max": 20.7}, r"No whole number of rows is from 20.2 to 20.7\. Widen the limits"),
         ({"size_unit": "kilos"}, r"size_unit='kilos' in BalancedKMeans: expected 'rows' or 'weight'"),
     ],
@@ -172,7 +172,7 @@ def test_a_high_price_is_a_hard_method_within_limits(seed):
 def test_limits_of_prices_are_about_one_fit_and_a_number_of_clusters():
     with pytest.raises(ParameterError, match=r"n_clusters='auto' in PCKMeans with size_min or size_max: limits need"):
         PCKMeans("auto", size_max=30).fit(X)
-    with pytest.raises(ParameterError, match=r"partial_fit of PCKMeans with size_min or size_max: limits are about"):
+    with pytest.raises(ParameterError, match=r"partial_fit of PCKMeans with size_min or size_max: limits hold for"):
         PCKMeans(3, size_max=30).partial_fit(X)
 
 

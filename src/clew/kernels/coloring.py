@@ -375,7 +375,7 @@ def color_greedily(
     blocked: cython.char[::1],
     colors: cython.int[::1],
 ):
-    """Give each vertex of `order` its most preferred colour that no coloured neighbour has (peeled ones have one).
+    """Return each vertex of `order` its most preferred colour that no coloured neighbour has (peeled ones have one).
 
     Reads the graph, `order` and `preference`; writes `colors` (-1: none yet); `blocked` is work space, one per colour.
     """

@@ -212,7 +212,7 @@ def test_generators_seed_and_advance():
         ((2, 3), "perhaps", "'perhaps'"),
         (("a", 3), "same", "'a' is not a row position"),
         ((1.5, 3), "same", "1.5 is not a row position"),
-        ("23", "same", "is no question"),
+        ("23", "same", "is not a question"),
         (Which(2, (3,)), 3, "Nobody asked about row 2"),
     ],
 )

@@ -33,7 +33,7 @@ def test_advice_on_the_demo_is_right_or_says_that_the_answers_cannot_tell(draw):
     X, answers = demo_answers(draw)
     advice = advise_n_clusters(X, answers)
     assert advice.best == 3 or not advice.sure
-    assert advice.message.startswith("The answers speak for" if advice.sure else "The answers cannot tell")
+    assert advice.message.startswith("The answers suggest" if advice.sure else "The answers cannot tell")
 
 
 def mixture(seed):
@@ -85,10 +85,10 @@ def test_words_of_advice():
     def said(*chances):
         return ClusterNumberAdvice(tuple(range(2, 2 + len(chances))), np.array(chances), np.ones(len(chances))).message
 
-    assert said(0.05, 0.9, 0.03, 0.02) == "The answers speak for 3 clusters: 90% likely."
+    assert said(0.05, 0.9, 0.03, 0.02) == "The answers suggest 3 clusters: 90% likely."
     assert said(0.3, 0.68, 0.01, 0.01) == "The answers cannot tell between 3 (68%) and 2 (30%) clusters."
     assert said(0.02, 0.03, 0.05, 0.9).endswith("90% likely. More than 5 were not tried.")
     fitness = np.array([[0.9, 0.9, 0.6], [0.8, 0.7, 0.7]])
     advice = MetricAdvice(("cosine", "euclidean"), fitness)
-    assert not advice.sure and "cosine leads" in advice.message and "67% of random parts" in advice.message
+    assert not advice.sure and "cosine leads" in advice.message and "67% of random subsets" in advice.message
     assert MetricAdvice(("a", "b"), fitness[:, :2]).sure

@@ -97,7 +97,7 @@ def test_advice_on_the_number_of_clusters(blobs, known):
     assert [row["n_clusters"] for row in advice.table()] == [2, 3, 4, 5]
     assert_allclose(advice.probabilities.sum(), 1)
     assert advice.agreement[1] == pytest.approx(1)
-    assert str(advice).startswith("The answers speak for 3 clusters: ")
+    assert str(advice).startswith("The answers suggest 3 clusters: ")
     square = np.abs(blobs[:, None] - blobs[None]).sum(axis=2)
     assert advise_n_clusters(None, known, range(2, 6), metric=square).best == 3
     with pytest.raises(ParameterError, match="candidates is empty"):

@@ -308,11 +308,15 @@ def test_day_first_where_no_month_fits():
     "cells, days, note",
     [
         (["2024-03-01", "02.03.2024", "3 Mar 2024", "March 4, 2024", "2024/03/05"], [0, 1, 2, 3, 4], "day.month.year"),
-        (["03/04/2024", "03/05/2024"], [0, 1], "month/day/year, month first is assumed, no cell tells"),
+        (
+            ["03/04/2024", "03/05/2024"],
+            [0, 1],
+            "month/day/year, month first is assumed, because every cell is ambiguous",
+        ),
         (
             ["03/04/2024", "02.04.2024", "01.04.2024"],
             [0, -1, -2],
-            "day/month/year, day first is assumed, no cell tells",
+            "day/month/year, day first is assumed, because every cell is ambiguous",
         ),
         (["03/13/2024", "14/03/2024", "03/15/2024"], [0, 1, 2], "1 cell the other way round"),
         (["1-Mar-24 1:00 PM", "2-Mar-24 1:00 PM"], [0, 1], "month by name"),
