@@ -26,6 +26,7 @@ from clew import (
     ConstrainedSpectral,
     Constraints,
     CoordinatedConditionalIB,
+    DeepConstrainedClustering,
     DistBoost,
     GeometryPreservingLearner,
     MahalanobisLearner,
@@ -91,6 +92,10 @@ def duplicates() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], Constraint
 
 # Methods that the toy table does not suit.
 TABLES = {SemiSupervisedKernelKMeans: circles, ConstrainedSpectral: moons, MatchClustering: duplicates}
+# A network that suits some hundred rows in two columns.
+OPTIONS: dict[Any, dict[str, Any]] = {
+    DeepConstrainedClustering: {"layers": 64, "n_components": 2, "batch_size": 32, "learning_rate": 0.01, "tol": 0}
+}
 
 
 def shapes() -> dict[str, tuple[Any, Any]]:
@@ -129,6 +134,9 @@ def draw(axes: Any, X: Any, labels: Any, known: Constraints | None, title: str, 
 def draw_methods(directory: Path) -> None:
     """Fit every method twice, print what the constraints changed, and write a picture of each."""
     for cls in all_estimators("clusterer"):
+        if not cls._is_installed():
+            print(f"{cls.__name__:26} needs pip install 'clew[{cls._capabilities.extra}]'")
+            continue
         can = cls._capabilities
         X, y, known = documents() if can.counts else TABLES.get(cls, toy)()
         rows = weights(X) if can.pairwise is not None else X
@@ -137,7 +145,9 @@ def draw_methods(directory: Path) -> None:
         scores = []
         for axes, given in zip(figure.subplots(1, 2), (None, known), strict=True):
             # The tolerance is that of sizes: up to 10 % from the mean.
-            model = cls(**taken(cls, n_clusters=len(np.unique(y)), random_state=0, tolerance=0.1))
+            model = cls(
+                **taken(cls, n_clusters=len(np.unique(y)), random_state=0, tolerance=0.1, **OPTIONS.get(cls, {}))
+            )
             model.fit(rows, constraints=given)
             scores.append(round(adjusted_rand_score(y, model.labels_), 2) + 0.0)  # no -0.00
             word = "without" if given is None else "with"
@@ -156,7 +166,8 @@ def draw_shapes(directory: Path, n_beside: int = 3) -> None:
     methods: dict[str, Any] = {
         cls.__name__: cls
         for cls in all_estimators("clusterer")
-        if cls._capabilities.vectors and not cls._capabilities.tables  # for few clusters of many rows
+        # Few clusters, of too few rows for a network.
+        if cls._capabilities.vectors and not cls._capabilities.tables and not cls._capabilities.embeds
     }
     methods["single linkage"] = partial(ConstrainedAgglomerative, linkage="single")
     methods["around DBSCAN"] = partial(ConstrainedDensity, "dbscan")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from clew._registry import load as load
     from clew.alternative import *  # noqa: F403
     from clew.constraints import Constraints as Constraints
+    from clew.deep import *  # noqa: F403
     from clew.density import *  # noqa: F403
     from clew.graph import *  # noqa: F403
     from clew.graph._cluster_edges import cluster_edges as cluster_edges

@@ -92,8 +92,10 @@ class Capabilities:
     needs_both_kinds: bool = False  # fit refuses must-links without cannot-links, and vice versa
     noise: bool = False  # labels_ may contain -1, for rows in no cluster
     predicts: bool = False  # inductive: new rows get a cluster, or are mapped
+    embeds: bool = False  # transform maps rows to a learned space; else, a clusterer's gives distances to its centres
     streams: bool = False  # has partial_fit
     monotone: bool = False  # the objective never rises from round to round
+    extra: str | None = None  # fit needs this extra of clew
 
     @property
     def vectors(self) -> bool:
@@ -161,6 +163,11 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
     def _examples(cls) -> list[Any]:
         """Small instances for tests."""
         raise NotImplementedError  # pragma: no cover
+
+    @classmethod
+    def _is_installed(cls) -> bool:
+        """Whether the extra that the method needs is installed."""
+        return True
 
     @property
     def capabilities(self) -> Capabilities:

@@ -16,6 +16,7 @@ FAMILIES = (
     "matching",
     "metric",
     "alternative",
+    "deep",
 )
 
 

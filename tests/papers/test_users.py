@@ -217,7 +217,8 @@ warnings.simplefilter("ignore", FewerClustersWarning)
 before = state()
 for cls in all_estimators("clusterer"):
     X = np.arange(40.0).reshape(20, 2)
-    cls._examples()[0].fit(X if cls._capabilities.pairwise is None else X @ X.T, constraints={"must_link": [(0, 1)]})
+    for example in cls._examples()[:1]:  # none if its extra is missing
+        example.fit(X if cls._capabilities.pairwise is None else X @ X.T, constraints={"must_link": [(0, 1)]})
 assert state() == before
 """
     )
@@ -235,8 +236,9 @@ def test_a_budget_larger_than_all_pairs():
     [
         cls
         for cls in all_estimators("clusterer")
-        # Methods with a matrix of all pairs of rows put the constraints into it.
-        if cls._capabilities.vectors and cls._capabilities.must_link == "soft" and not cls._capabilities.quadratic
+        # Methods with a matrix of all pairs of rows put the constraints into it, and networks learn from pairs of rows.
+        for can in [cls._capabilities]
+        if can.vectors and can.must_link == "soft" and not can.quadratic and not can.embeds
     ],
 )
 def test_constraints_at_1000_rows_cost_one_visit_per_row_and_round(cls, monkeypatch):

@@ -37,6 +37,8 @@ PAGES = [
 ]
 MODULES = ["clew", *sorted(module.name for module in pkgutil.walk_packages(clew.__path__, "clew."))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+# Pages, examples and modules that need torch.
+DEEP = ("deep.md", "digits_embedding.py", "clew.deep.")
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,18 @@ def run_as_script(block: Block, page: Path, names: dict[str, object]) -> str:
     return f"{page.name} line {block.line} prints:\n{printed.getvalue()}"
 
 
+def skip_without_torch(name):
+    if name.startswith(DEEP):
+        pytest.importorskip("torch", reason="needs the extra deep")
+
+
 def identified(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=identified)
 def test_python_blocks_of_a_page_run_in_order_and_print_what_they_show(page, tmp_path, monkeypatch):
+    skip_without_torch(page.name)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__docs__"}
     wrong = [
@@ -116,6 +124,7 @@ def test_commands_of_the_shell_pages_run(tmp_path, monkeypatch):
     ids=identified,
 )
 def test_examples_run_and_print(example, tmp_path, monkeypatch, capsys):
+    skip_without_torch(example.name)
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out.count("\n") >= 2
@@ -123,6 +132,7 @@ def test_examples_run_and_print(example, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings_print_what_they_show(name, tmp_path, monkeypatch):
+    skip_without_torch(name)
     monkeypatch.chdir(tmp_path)
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 

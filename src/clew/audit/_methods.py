@@ -24,6 +24,8 @@ _MOST_MISPLACED = 0.05
 _MOST_FOR_MATRIX = 20_000
 # If a smaller share of rows is outside dense regions, groups have at least five rows and are not pairs of duplicates.
 _MOST_OUTSIDE = 0.5
+# A network learns little from fewer rows, and columns are few enough for distances below this number.
+_LEAST_FOR_NETWORK, _LEAST_COLUMNS_FOR_NETWORK = 1000, 50
 _KINDS = {"labels": "labels", "must_link": "must-links", "cannot_link": "cannot-links"}
 
 
@@ -192,6 +194,8 @@ def suitability(name: str, estimator: Any, facts: TableFacts) -> Suitability:
     """Compare the capabilities of a method with the facts about a table."""
     can = estimator.capabilities
     no, care, good = _obstacles(can, facts), _cautions(can, facts), _merits(can, facts)
+    if not type(estimator)._is_installed():
+        no.append(f"It needs an extra that is missing: pip install 'clew[{can.extra}]'.")
     if estimator._measures_angles and not facts.sparse:
         care.append("It compares rows by the cosine, which suits texts and embeddings.")
     suits = "no" if no else "with care" if care else "yes"
@@ -225,6 +229,8 @@ def _cautions(can: Capabilities, facts: TableFacts) -> list[str]:
         found.append("It looks for round clusters.")
     if can.tables and facts.noise < _MOST_OUTSIDE:
         found.append("It is made for very many small groups, and most of these rows lie in dense regions.")
+    if can.embeds and not _suits_network(facts):
+        found.append("It trains a network, for thousands of rows such as images and long texts.")
     if facts.doubtful and can.must_link == "hard" and not can.prices_doubt:
         found.append("It treats doubtful pairs as certain: set min_confidence.")
     if facts.contradictory and can.prices_doubt:
@@ -244,11 +250,17 @@ def _merits(can: Capabilities, facts: TableFacts) -> list[str]:
         found.append("It finds clusters of any shape.")
     if facts.shape == "round" and not can.any_shape and not can.counts:
         found.append("It looks for round clusters, as these are.")
+    if can.embeds and _suits_network(facts):
+        found.append("It learns an embedding, which suits images and long texts.")
     if not can.needs_n_clusters:
         found.append("It needs no number of clusters.")
     if can.noise:
         found.append("It leaves rows out as noise.")
     return found
+
+
+def _suits_network(facts: TableFacts) -> bool:
+    return facts.n_rows >= _LEAST_FOR_NETWORK and facts.n_columns >= _LEAST_COLUMNS_FOR_NETWORK
 
 
 def _named(kind: str) -> str:

@@ -82,7 +82,7 @@ def prepare(X: Any, n_clusters: int, model: Any, metric: Any, rng: np.random.Gen
         return _fitted(X, n_clusters, model, metric)
     check_model(model, metric)
     if model == "kmeans":
-        return _squared(_rows(X, n_clusters), n_clusters, rng)
+        return squared_model(_rows(X, n_clusters), n_clusters, "k-means++", rng)
     return _medoids(X, n_clusters, metric, rng)
 
 
@@ -185,8 +185,9 @@ def _fitted(X: Any, n_clusters: int, model: Any, metric: Any) -> Model:
 
 
 @quietly()
-def _squared(X: Any, n_clusters: int, rng: np.random.Generator) -> Model:
-    fitted = SeededKMeans(n_clusters, init="k-means++", random_state=rng).fit(X)
+def squared_model(X: Any, n_clusters: int, init: Any, rng: np.random.Generator) -> Model:
+    """K-means on checked rows whose columns have mean 0; `init` may be centres to start from."""
+    fitted = SeededKMeans(n_clusters, init=init, random_state=rng).fit(X)
     centers = np.asarray(fitted.cluster_centers_, dtype=np.float64)
     norms = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
     costs = np.asarray(norms).reshape(-1, 1) - 2 * (X @ centers.T) + np.einsum("ij,ij->i", centers, centers)

@@ -27,12 +27,23 @@ class _Rounds(logging.Handler):
         told = vars(record)
         if "round" not in told:
             return
-        line = f"{self._what}: round {told['round']}"
+        stage = f" {told['stage']}," if "stage" in told else ""
+        line = f"{self._what}:{stage} round {told['round']}"
         if told.get("max_iter") is not None:
             line += f" of at most {told['max_iter']}"
         if told.get("objective") is not None:
             line += f", objective {told['objective']:.6g}"
+        if told.get("seconds_left") is not None:
+            line += f", at most about {duration(told['seconds_left'])} left"
         self._status.update(Text(line))
+
+
+def duration(seconds: float) -> str:
+    """Give a time in the unit that people would use: seconds, minutes or hours."""
+    for unit, name in ((3600, "h"), (60, "min")):
+        if seconds >= 1.5 * unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds:.0f} s"
 
 
 @contextmanager

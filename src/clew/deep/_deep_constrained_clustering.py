@@ -1,0 +1,550 @@
+"""An autoencoder whose embedding is trained until clusters and constraints agree in it.
+
+Zhang, Basu and Davidson 2019 (`zhang2019`) on top of deep embedded clustering, Xie et al. 2016 (`xie2016`). The filter
+of constraints is section 6.6 and Algorithm 9 of the thesis (`randel2021b`).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from clew._base import Capabilities, ConstrainedClusterer, quietly
+from clew._persistence import Learned, State
+from clew._validation import CALLABLE, NONE, RANDOM_STATE, Allowed, above, array_like, integer, number
+from clew._words import counted
+from clew.constraints import Constraints
+from clew.deep._network import (
+    SMALLEST,
+    FloatArray,
+    IntArray,
+    NetworkShape,
+    Rows,
+    SingleArray,
+    soft_assignment,
+    target_distribution,
+)
+from clew.exceptions import FileError, ParameterError
+from clew.partitional import SeededKMeans
+from clew.partitional._seeding import cluster_labels
+from clew.partitional._sizes import LIMIT, read_limits
+
+if TYPE_CHECKING:
+    from clew.deep._knowledge import DeepKnowledge
+    from clew.deep._training import LossWeights, Training
+
+_logger = logging.getLogger(__name__)
+
+# Starts of k-means in the first embedding, as in Xie et al.
+_STARTS = 20
+# Share of the values that pre-training sets to the mean of their column, so that the network cannot copy its input.
+_CORRUPTED = 0.2
+# In a triplet, the chance to share a cluster must be higher for the near row by this much.
+_MARGIN = 0.5
+
+
+def _is_sizes(value: Any) -> bool:
+    return (
+        isinstance(value, list | tuple | np.ndarray)
+        and np.ndim(value) == 1
+        and all(integer(1).accepts(one) for one in value)
+    )
+
+
+class DeepProgress(NamedTuple):
+    """Progress of a fit; given to `callback` after each round."""
+
+    stage: str  # "pre-training" or "clustering"
+    n_iter: int
+    max_iter: int
+    objective: float  # the reconstruction error while pre-training
+    changed: float  # share of the rows that changed their cluster in the last round
+    seconds: float  # since the stage began
+    seconds_left: float  # until max_iter, at the mean speed so far; clustering may stop earlier
+
+
+class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedClusterer):  # type: ignore[misc]
+    r"""Clusters in the embedding of a neural network, which is trained on rows and constraints together.
+
+    An autoencoder first learns to compress the rows to a few dimensions. Then its encoder and the cluster centres are
+    trained until rows are close to one centre and constraints hold. Use it for images and long texts, where distances
+    between rows say little, and for thousands of rows or more. It needs torch: ``pip install 'clew[deep]'``.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    layers : int or list of int, default=(500, 500, 2000)
+        Numbers of units in the hidden layers of the encoder; the decoder has them in reverse.
+    n_components : int, default=10
+        Dimensions of the embedding.
+    filter_fraction : float or None, default=None
+        None uses all pairs. A number in [0, 1] scores the pairs by their dual impact in the embedding before each
+        round, keeps those with a negative impact, and drops this share of the kept ones, the lowest impact first. Pairs
+        with impact 0 hold anyway and are not used, so 0 is not the same as None. The used pairs together weigh as much
+        as all given ones would.
+    penalty : float, default=10.0
+        Weight of a constraint, relative to that of a row: a violated must-link or cannot-link, a known class and a
+        triplet. Multiplied by the confidence of a pair.
+    size_min : number, array of shape (n_clusters,) or None, default=None
+        Desired smallest number of rows in a cluster. Smaller clusters are charged, but not refused. An array has one
+        limit for each cluster, in the order of `cluster_labels_`.
+    size_max : number, array of shape (n_clusters,) or None, default=None
+        Desired largest number of rows in a cluster, in the same form.
+    size_penalty : float, default=10.0
+        Weight of the mean squared excess over these limits, in units of the average size of a cluster.
+    reconstruction : float, default=1.0
+        Weight of the reconstruction error while clustering. It keeps the embedding faithful to the rows.
+    pretrained : array of shape (n_weights,) or None, default=None
+        Weights that clustering starts from instead of pre-training: the `network_` of a fit with the same layers. So
+        one pre-training (a fit with ``max_iter=0``) can serve many fits.
+    pretrain_epochs : int, default=50
+        Number of passes over the rows while pre-training.
+    max_iter : int, default=100
+        Largest number of rounds, each with one pass over the rows and one over the constraints.
+    tol : float, default=0.001
+        Stop when a smaller share of the rows changes its cluster in a round.
+    batch_size : int, default=256
+    learning_rate : float, default=0.001
+        Step of the Adam optimiser.
+    callback : callable or None, default=None
+        Called after each round with a named tuple of `stage`, `n_iter`, `max_iter`, `objective`, `changed`, `seconds`
+        and `seconds_left`, an estimate. If it returns False, the stage ends.
+    random_state : int, Generator, RandomState or None, default=None
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row; known classes keep their numbers.
+    embedding_centers_ : ndarray of shape (n_clusters, n_components)
+        Centres of the clusters, in the embedding.
+    cluster_labels_, cluster_sizes_ : ndarray of shape (n_clusters,)
+        Label and number of rows of each cluster.
+    network_ : ndarray
+        All weights of the encoder and of the decoder.
+    shift_ : ndarray of shape (n_features,)
+        Means of the columns.
+    scale_ : float
+        The network takes ``(X - shift_) / scale_``.
+    used_must_link_, used_cannot_link_ : ndarray of shape (n_pairs, 2)
+        Distinct given pairs that the last round used: all of them without a filter.
+    objective_ : float
+        J below at the result.
+    objective_history_ : ndarray
+        J before the first round and after each round. It need not fall: targets and used pairs change.
+    changed_history_ : ndarray of shape (n_iter_,)
+        Share of the rows that changed their cluster in each round.
+    pretraining_history_ : ndarray
+        Mean squared reconstruction error of each epoch, in units of the variance of X.
+    n_iter_ : int
+        Number of rounds.
+    violated_must_link_, violated_cannot_link_ : ndarray of shape (n_violated, 2)
+        Pairs that the labels break: all such given pairs, and for groups and classes one pair for each such row.
+
+    Notes
+    -----
+    Constraints: all kinds soft but soft groups, which are ignored. Only given pairs are priced; entailed ones are not
+    added. With the embedding z of a row and the centre m of a cluster, q is a row's share in a cluster, and p sharpens
+    it:
+
+    .. math:: q_i^c \propto (1 + \lVert z_i - m_c \rVert^2)^{-1}, \quad p_i^c \propto (q_i^c)^2 / \sum_j q_j^c
+
+    Minimises, by mini-batches, with p fixed during a round,
+
+    .. math:: J = \frac{1}{n} \Big( \sum_{i,c} p_i^c \log \frac{p_i^c}{q_i^c}
+              - \lambda \sum_{ML} \log s_{ij} - \lambda \sum_{CL} \log (1 - s_{ij}) \Big), \quad
+              s_{ij} = \sum_c q_i^c q_j^c
+
+    plus the reconstruction error, minus :math:`\log q_i^c` for known classes, :math:`\max(0, s_{ij} - s_{il} + 1/2)`
+    for triplets (i closer to l than to j), and the charge for sizes. A must-group or cannot-group contributes as many
+    pairs in each round as it has rows, drawn anew. A batch without a constraint learns from its rows alone.
+
+    Time O(t (n + m) w) for t rounds, m pairs and w weights; memory O(n (k + e) + w) beyond X, with e dimensions. Sparse
+    rows become dense a batch at a time. The same seed gives the same result on one machine with the same number of
+    torch threads. `predict` and `transform` do not need torch.
+    Departs from [1]_ and [2]_: pairs are learned in the same batches as rows, so that J is one objective; layers are
+    pre-trained together and not one after another. In [2]_, the losses lack their minus and a fraction its share: the
+    floor of fraction times count pairs is dropped.
+
+    References
+    ----------
+    .. [1] H. Zhang, S. Basu, I. Davidson (2019). "A framework for deep constrained clustering: algorithms and
+       advances." ECML PKDD.
+    .. [2] R. Randel (2021). "Optimization methods to enhance constraint-based semi-supervised clustering." PhD thesis,
+       Polytechnique Montréal. Section 6.6, Algorithm 9.
+    .. [3] J. Xie, R. Girshick, A. Farhadi (2016). "Unsupervised deep embedding for clustering analysis." ICML.
+
+    Examples
+    --------
+    >>> from clew import DeepConstrainedClustering
+    >>> X = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [9.0, 9.0], [9.0, 8.0], [8.0, 9.0]]
+    >>> model = DeepConstrainedClustering(n_clusters=2, layers=16, n_components=2, random_state=0)
+    >>> labels = model.fit(X, constraints={"cannot_link": [(0, 3)]}).labels_
+    >>> bool(labels[0] == labels[1] != labels[3] == labels[4])
+    True
+    >>> model.transform(X).shape
+    (6, 2)
+    """
+
+    _capabilities = Capabilities(
+        labels="soft",
+        must_link="soft",
+        cannot_link="soft",
+        triplets="soft",
+        sizes="soft",
+        sparse=True,
+        predicts=True,
+        embeds=True,
+        extra="deep",
+    )
+    _parameters: ClassVar[dict[str, Allowed]] = {
+        "n_clusters": integer(1),
+        "layers": integer(1) | Allowed("a list of integers >= 1", _is_sizes),
+        "n_components": integer(1),
+        "filter_fraction": number(0, 1) | NONE,
+        "penalty": number(0),
+        "size_min": LIMIT,
+        "size_max": LIMIT,
+        "size_penalty": number(0),
+        "reconstruction": number(0),
+        "pretrained": array_like() | NONE,
+        "pretrain_epochs": integer(0),
+        "max_iter": integer(0),
+        "tol": number(0),
+        "batch_size": integer(1),
+        "learning_rate": above(0),
+        "callback": CALLABLE | NONE,
+        "random_state": RANDOM_STATE,
+    }
+    _learned_attributes: ClassVar[dict[str, Learned]] = {
+        **ConstrainedClusterer._learned_attributes,
+        "embedding_centers_": Learned("real", (("clusters", "dimensions"),)),
+        "network_": Learned("real", ((None,),)),
+        "shift_": Learned("real", (("columns",),)),
+        "scale_": Learned("real", low=0),
+        "used_must_link_": Learned("integer", ((None, 2),), low=0, below="rows"),
+        "used_cannot_link_": Learned("integer", ((None, 2),), low=0, below="rows"),
+        "objective_": Learned("real"),
+        "objective_history_": Learned("real", ((None,),)),
+        "changed_history_": Learned("real", ((None,),), low=0, empty=True),
+        "pretraining_history_": Learned("real", ((None,),), low=0, empty=True),
+        "n_iter_": Learned("integer", low=0),
+    }
+    network_: SingleArray
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        layers: Any = (500, 500, 2000),
+        n_components: int = 10,
+        filter_fraction: float | None = None,
+        penalty: float = 10.0,
+        size_min: Any = None,
+        size_max: Any = None,
+        size_penalty: float = 1.0,
+        reconstruction: float = 1.0,
+        pretrained: Any = None,
+        pretrain_epochs: int = 50,
+        max_iter: int = 100,
+        tol: float = 0.001,
+        batch_size: int = 256,
+        learning_rate: float = 0.001,
+        callback: Callable[[DeepProgress], Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.layers = layers
+        self.n_components = n_components
+        self.filter_fraction = filter_fraction
+        self.penalty = penalty
+        self.size_min = size_min
+        self.size_max = size_max
+        self.size_penalty = size_penalty
+        self.reconstruction = reconstruction
+        self.pretrained = pretrained
+        self.pretrain_epochs = pretrain_epochs
+        self.max_iter = max_iter
+        self.tol = tol
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.callback = callback
+        self.random_state = random_state
+
+    @classmethod
+    def _examples(cls) -> list[DeepConstrainedClustering]:
+        if not cls._is_installed():
+            return []
+        small: dict[str, Any] = {"n_clusters": 3, "layers": 8, "n_components": 2, "batch_size": 16, "random_state": 0}
+        return [
+            cls(**small, pretrain_epochs=4, max_iter=4),
+            cls(**small, pretrain_epochs=2, max_iter=3, filter_fraction=0.5),
+        ]
+
+    @classmethod
+    def _is_installed(cls) -> bool:
+        return find_spec("torch") is not None
+
+    def _shape(self, n_features: int) -> NetworkShape:
+        hidden = [int(units) for units in np.atleast_1d(self.layers)]
+        return NetworkShape((n_features, *hidden, int(self.n_components)))
+
+    def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+        from clew.deep._knowledge import DeepKnowledge  # loads torch, which not everybody has
+        from clew.deep._training import LossWeights
+
+        k, n_rows = int(self.n_clusters), X.shape[0]
+        names = cluster_labels(constraints.closure(), k)
+        limits = read_limits(self, k, self.size_min, self.size_max)
+        shape, rows = self._shape(X.shape[1]), Rows.standardized(X)
+        network, self.pretraining_history_ = self._first_weights(shape, rows, rng)
+        least = most = None
+        if limits is not None:
+            least, most = limits.lower / n_rows, np.minimum(limits.upper / n_rows, 1.0)
+        found = deep_clustering(
+            rows,
+            shape,
+            network,
+            DeepKnowledge.of(constraints, names, n_rows),
+            self._first_centers(shape.encode(network, rows), constraints, names, rng),
+            LossWeights(self.reconstruction, self.penalty, self.size_penalty, _MARGIN, least, most),
+            rng,
+            filter_fraction=self.filter_fraction,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            callback=self.callback,
+        )
+        self.network_, self.shift_, self.scale_ = found.network, rows.shift, rows.scale
+        self.embedding_centers_ = found.centers.astype(X.dtype)
+        self.objective_history_, self.changed_history_ = np.array(found.history), np.array(found.changed)
+        self.objective_ = float(self.objective_history_[-1])
+        self.used_must_link_, self.used_cannot_link_ = found.used.must_link.rows, found.used.cannot_link.rows
+        self.n_iter_ = len(found.changed)
+        self.cluster_labels_ = names
+        self.cluster_sizes_ = np.bincount(found.labels, minlength=k)
+        return names[found.labels]
+
+    def _first_weights(
+        self, shape: NetworkShape, rows: Rows, rng: np.random.Generator
+    ) -> tuple[SingleArray, FloatArray]:
+        """The weights that clustering starts from, and the error of each epoch of pre-training."""
+        if self.pretrained is None:
+            return pretrain(
+                rows,
+                shape,
+                rng,
+                n_epochs=self.pretrain_epochs,
+                batch_size=self.batch_size,
+                learning_rate=self.learning_rate,
+                callback=self.callback,
+            )
+        given = np.asarray(self.pretrained, dtype=np.float32)
+        if given.shape != (shape.n_weights,):
+            raise ParameterError(
+                f"pretrained in DeepConstrainedClustering has shape {given.shape}, but "
+                f"{counted(shape.sizes[0], 'column')}, layers={self.layers} and n_components={self.n_components} need "
+                f"{shape.n_weights} weights. "
+                "Give the network_ of a fit with the same layers."
+            )
+        if not np.isfinite(given).all():
+            raise ParameterError("pretrained contains NaN or infinity.")
+        return given, np.empty(0)
+
+    @quietly()
+    def _first_centers(
+        self, embedding: SingleArray, constraints: Constraints, names: IntArray, rng: np.random.Generator
+    ) -> FloatArray:
+        """Centres of k-means in the first embedding; known classes seed theirs."""
+        known = None if constraints.labels is None else Constraints(labels=constraints.labels)
+        init = "k-means++" if known is None else "neighbourhoods"
+        start = SeededKMeans(len(names), init=init, n_init=_STARTS, random_state=rng)
+        return np.asarray(start.fit(embedding.astype(np.float64), constraints=known).cluster_centers_)
+
+    def _embedded(self, X: Any) -> SingleArray:
+        """New rows in the embedding."""
+        rows = Rows(self._check_new_rows(X), self.shift_, self.scale_)
+        return self._shape(self.n_features_in_).encode(self.network_, rows)
+
+    def transform(self, X: Any) -> npt.NDArray[Any]:
+        """Map rows to the embedding, in which other methods can cluster them.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        return self._embedded(X).astype(self.embedding_centers_.dtype)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_centers_.shape[1])
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the label of the nearest centre in the embedding; constraints are not used.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        """
+        shares = soft_assignment(self._embedded(X), self.embedding_centers_.astype(np.float32))
+        return self._with_class_names(self.cluster_labels_[shares.argmax(axis=1)])
+
+    @classmethod
+    def _from_state(cls, path: str | os.PathLike[str], state: State) -> Self:
+        estimator: Any = super()._from_state(path, state)
+        if state.learned:
+            shape = estimator._shape(estimator.n_features_in_)
+            found = len(estimator.network_), estimator.embedding_centers_.shape
+            needed = shape.n_weights, (int(estimator.n_clusters), shape.sizes[-1])
+            if found != needed:
+                raise FileError(
+                    f"{path} cannot be used: its network has {found[0]} weights and centres of shape {found[1]}, but "
+                    f"layers={estimator.layers} need {needed[0]} and {needed[1]}. Save the estimator again."
+                )
+        return estimator
+
+
+class DeepClusters(NamedTuple):
+    """The result of `deep_clustering`; labels are positions of centres."""
+
+    network: SingleArray
+    centers: SingleArray
+    labels: IntArray
+    used: DeepKnowledge
+    history: list[float]
+    changed: list[float]
+
+
+def pretrain(
+    rows: Rows,
+    shape: NetworkShape,
+    rng: np.random.Generator,
+    *,
+    n_epochs: int,
+    batch_size: int,
+    learning_rate: float,
+    callback: Callable[[DeepProgress], Any] | None = None,
+) -> tuple[SingleArray, FloatArray]:
+    """Train an autoencoder to restore rows from corrupted ones. Returns its weights and the error of each epoch."""
+    from clew.deep._training import Training
+
+    training, history = Training(shape, shape.draw(rng), learning_rate), list[float]()
+    report = _Reporter("pre-training", n_epochs, callback)
+    for _ in range(n_epochs):
+        batches = np.array_split(rng.permutation(rows.n_rows), -(-rows.n_rows // batch_size))
+        errors = []
+        for batch in batches:
+            values = rows.take(batch)
+            kept = rng.random(values.shape, dtype=np.float32) >= _CORRUPTED
+            errors.append(training.reconstruct(values, values * kept) * len(batch))
+        history.append(sum(errors) / rows.n_rows)
+        if report(len(history), history[-1], 0.0) is False:
+            break
+    return training.weights, np.array(history)
+
+
+def deep_clustering(
+    rows: Rows,
+    shape: NetworkShape,
+    network: SingleArray,
+    knowledge: DeepKnowledge,
+    centers: FloatArray,
+    weights: LossWeights,
+    rng: np.random.Generator,
+    *,
+    filter_fraction: float | None,
+    batch_size: int,
+    learning_rate: float,
+    max_iter: int,
+    tol: float,
+    callback: Callable[[DeepProgress], Any] | None = None,
+) -> DeepClusters:
+    """Train encoder and centres on rows and constraints (thesis Algorithm 9), from a pre-trained network."""
+    from clew.deep._training import Training
+
+    training = Training(shape, network, learning_rate)
+    training.start_clustering(centers, learning_rate)
+    report = _Reporter("clustering", max_iter, callback)
+    now = _embedded(rows, shape, training)
+    used, history, changed = knowledge, [objective(now.shares, knowledge, weights)], list[float]()
+    for n_iter in range(1, max_iter + 1):
+        if filter_fraction is not None:
+            used = knowledge.filtered(now.embedding, training.centers, filter_fraction)
+        targets = target_distribution(now.shares)
+        for step in used.steps(rows, now.shares, targets, batch_size, rng):
+            training.cluster(step, weights)
+        before, now = now.labels, _embedded(rows, shape, training)
+        changed.append(float((now.labels != before).mean()))
+        history.append(objective(now.shares, used, weights))
+        if report(n_iter, history[-1], changed[-1]) is False or changed[-1] < tol:
+            break
+    return DeepClusters(training.weights, training.centers, now.labels, used, history, changed)
+
+
+class _Embedded(NamedTuple):
+    """All rows in the embedding, their shares in the clusters, and the clusters with the largest shares."""
+
+    embedding: SingleArray
+    shares: FloatArray
+    labels: IntArray
+
+
+def _embedded(rows: Rows, shape: NetworkShape, training: Training) -> _Embedded:
+    embedding = shape.encode(training.weights, rows)
+    shares = soft_assignment(embedding, training.centers)
+    return _Embedded(embedding, shares, shares.argmax(axis=1))
+
+
+def objective(shares: FloatArray, knowledge: DeepKnowledge, weights: LossWeights) -> float:
+    """J of all rows: divergence, given pairs, known classes, triplets and sizes; without reconstruction and groups."""
+    targets = target_distribution(shares)
+    total = float((targets * (_log(targets) - _log(shares))).sum())
+    for pairs, is_must in ((knowledge.must_link, True), (knowledge.cannot_link, False)):
+        chance = (shares[pairs.rows[:, 0]] * shares[pairs.rows[:, 1]]).sum(axis=1)
+        price = weights.penalty * knowledge.pair_weight
+        total -= price * float(pairs.confidence @ _log(chance if is_must else 1 - chance))
+    named = np.flatnonzero(knowledge.cluster_of >= 0)
+    total -= weights.penalty * float(_log(shares[named, knowledge.cluster_of[named]]).sum())
+    first, near, far = (shares[rows] for rows in knowledge.triplets.T)
+    excess = (first * far).sum(axis=1) - (first * near).sum(axis=1) + weights.margin
+    total += weights.penalty * float(np.maximum(excess, 0).sum())
+    total /= len(shares)
+    if weights.least_share is not None and weights.most_share is not None:
+        sizes = shares.mean(axis=0)
+        over = np.maximum(weights.least_share - sizes, 0) + np.maximum(sizes - weights.most_share, 0)
+        total += weights.size_penalty * float(((over * len(sizes)) ** 2).mean())
+    return total
+
+
+def _log(values: FloatArray) -> FloatArray:
+    return np.asarray(np.log(np.maximum(values, SMALLEST)))
+
+
+class _Reporter:
+    """Tells the log and the callback of each round, with an estimate of the time that is left."""
+
+    def __init__(self, stage: str, max_iter: int, callback: Callable[[DeepProgress], Any] | None) -> None:
+        self._stage, self._max_iter, self._callback, self._started = stage, max_iter, callback, time.monotonic()
+
+    def __call__(self, n_iter: int, objective: float, changed: float) -> Any:
+        seconds = time.monotonic() - self._started
+        left = seconds / n_iter * (self._max_iter - n_iter)
+        now = DeepProgress(self._stage, n_iter, self._max_iter, objective, changed, seconds, left)
+        extra = {
+            "stage": self._stage, "round": n_iter, "max_iter": self._max_iter, "objective": objective,
+            "seconds_left": left,
+        }  # fmt: skip
+        _logger.debug("%s, round %d: objective %g, %.0f s left", self._stage, n_iter, objective, left, extra=extra)
+        return None if self._callback is None else self._callback(now)

@@ -1,0 +1,166 @@
+"""Constraints as mini-batches: which pairs, triplets and known classes each step learns from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from clew.audit import filter_by_impact
+from clew.audit._impact import impact_of
+from clew.audit._models import squared_model
+from clew.constraints import Constraints
+from clew.constraints._arrays import distinct_pairs, group_columns
+from clew.deep._network import FloatArray, IntArray, Rows, SingleArray
+from clew.deep._training import Step
+
+# Rounds of the subgradient algorithm. The multipliers of one embedding are only used for one round of training.
+DUAL_ROUNDS = 200
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of rows, each with a confidence."""
+
+    rows: IntArray
+    confidence: FloatArray
+
+    @classmethod
+    def distinct(cls, rows: IntArray, confidence: FloatArray) -> Pairs:
+        """Every pair once, in ascending order, with its highest confidence."""
+        stated = distinct_pairs(rows, confidence)
+        return cls(stated.pairs, confidence[stated.best])
+
+    def weighted(self, factor: float) -> Pairs:
+        """The same pairs with a multiple of their confidences."""
+        return Pairs(self.rows, factor * self.confidence)
+
+    def with_cycles(self, columns: list[IntArray], rng: np.random.Generator) -> Pairs:
+        """These pairs, and for each group of m rows m more: its rows in a random order, each with the next one.
+
+        All pairs of a group would be too many. Over the rounds, every one of them has the same chance.
+        """
+        cycles = [_cycles(column, rng) for column in columns]
+        rows = np.concatenate([self.rows, *cycles])
+        return Pairs(rows, np.append(self.confidence, np.ones(len(rows) - len(self.rows))))
+
+    def split(self, n_parts: int, rng: np.random.Generator) -> list[Pairs]:
+        """The pairs in a random order, in parts of equal size, up to one."""
+        return [
+            Pairs(self.rows[part], self.confidence[part])
+            for part in np.array_split(rng.permutation(len(self.rows)), n_parts)
+        ]
+
+
+def _cycles(groups: IntArray, rng: np.random.Generator) -> IntArray:
+    """Each row of a group with the next one in a random order, the last one with the first."""
+    rows = rng.permutation(np.flatnonzero(groups >= 0))
+    rows = rows[np.argsort(groups[rows], kind="stable")]
+    starts = np.flatnonzero(np.append(True, np.diff(groups[rows]) != 0)[: len(rows)])
+    following = np.append(rows[1:], rows[:1])
+    sizes = np.diff(np.append(starts, len(rows)))
+    following[starts + sizes - 1] = rows[starts]
+    # A group of one row has no pair, and a group of two rows has one.
+    first_of_two = np.ones(len(rows), dtype=bool)
+    first_of_two[(starts + sizes - 1)[sizes <= 2]] = False
+    return np.column_stack([rows, following])[first_of_two]
+
+
+@dataclass(frozen=True)
+class DeepKnowledge:
+    """What is known about the rows, in the form that training uses.
+
+    Attributes
+    ----------
+    must_link, cannot_link : Pairs
+        Distinct given pairs.
+    must_groups, cannot_groups : list of ndarray of shape (n_rows,)
+    triplets : ndarray of shape (n_triplets, 3)
+    cluster_of : ndarray of shape (n_rows,)
+        The cluster of each row's known class, -1 without one.
+    pair_weight : float
+        Factor of each given pair: 1, or the number of given pairs over that of used ones after a filter. So a filter
+        does not weaken the pairs against the rows. Zhang et al. average over the pairs of a batch, which does the same.
+    """
+
+    must_link: Pairs
+    cannot_link: Pairs
+    must_groups: list[IntArray]
+    cannot_groups: list[IntArray]
+    triplets: IntArray
+    cluster_of: IntArray
+    pair_weight: float = 1.0
+
+    @classmethod
+    def of(cls, constraints: Constraints, cluster_labels: IntArray, n_rows: int) -> DeepKnowledge:
+        """The knowledge in constraints; soft groups have no loss here."""
+        cluster_of = np.full(n_rows, -1, dtype=np.int64)
+        if constraints.labels is not None:
+            known = np.flatnonzero(constraints.labels >= 0)
+            order = np.argsort(cluster_labels)
+            cluster_of[known] = order[np.searchsorted(cluster_labels, constraints.labels[known], sorter=order)]
+        return cls(
+            Pairs.distinct(constraints.must_link, constraints.must_link_confidence),
+            Pairs.distinct(constraints.cannot_link, constraints.cannot_link_confidence),
+            group_columns(constraints.must_groups),
+            group_columns(constraints.cannot_groups),
+            np.unique(constraints.triplets, axis=0).reshape(-1, 3),
+            cluster_of,
+        )
+
+    def filtered(self, embedding: SingleArray, centers: SingleArray, fraction: float) -> DeepKnowledge:
+        """Keep the given pairs that have a negative impact in the embedding, without a fraction of the lowest.
+
+        Classes, groups and triplets stay as they are.
+        """
+        if len(self.must_link.rows) + len(self.cannot_link.rows) == 0:
+            return self
+        mean = embedding.mean(axis=0, dtype=np.float64)
+        model = squared_model(
+            np.ascontiguousarray(embedding - mean), len(centers), centers - mean, np.random.default_rng(0)
+        )
+        stated = Constraints(
+            self.must_link.rows,
+            self.cannot_link.rows,
+            must_link_confidence=self.must_link.confidence,
+            cannot_link_confidence=self.cannot_link.confidence,
+            n_samples=len(embedding),
+        )
+        kept = filter_by_impact(impact_of(model, stated, max_iter=DUAL_ROUNDS), fraction)
+        n_given = len(stated.must_link) + len(stated.cannot_link)
+        n_kept = len(kept.must_link) + len(kept.cannot_link)
+        return replace(
+            self,
+            pair_weight=n_given / max(n_kept, 1),
+            must_link=Pairs(kept.must_link, kept.must_link_confidence),
+            cannot_link=Pairs(kept.cannot_link, kept.cannot_link_confidence),
+        )
+
+    def steps(
+        self, rows: Rows, shares: FloatArray, targets: FloatArray, batch_size: int, rng: np.random.Generator
+    ) -> Iterator[Step]:
+        """The mini-batches of one round: every row once, and every pair and triplet once."""
+        n_steps = -(-rows.n_rows // batch_size)
+        batches = np.array_split(rng.permutation(rows.n_rows), n_steps)
+        must = self.must_link.weighted(self.pair_weight).with_cycles(self.must_groups, rng).split(n_steps, rng)
+        cannot = self.cannot_link.weighted(self.pair_weight).with_cycles(self.cannot_groups, rng).split(n_steps, rng)
+        triplets = np.array_split(self.triplets[rng.permutation(len(self.triplets))], n_steps)
+        overall = shares.mean(axis=0)
+        for batch, together, apart, three in zip(batches, must, cannot, triplets, strict=True):
+            others = np.concatenate([together.rows.ravel(), apart.rows.ravel(), three.ravel()])
+            places = np.arange(len(batch), len(batch) + len(others))
+            ends = np.cumsum([together.rows.size, apart.rows.size])
+            named = np.flatnonzero(self.cluster_of[batch] >= 0)
+            yield Step(
+                rows.take(np.concatenate([batch, others])),
+                len(batch),
+                targets[batch],
+                np.column_stack([named, self.cluster_of[batch[named]]]),
+                places[: ends[0]].reshape(-1, 2),
+                together.confidence,
+                places[ends[0] : ends[1]].reshape(-1, 2),
+                apart.confidence,
+                places[ends[1] :].reshape(-1, 3),
+                overall - shares[batch].mean(axis=0),
+            )

@@ -1,0 +1,137 @@
+"""The autoencoder as one vector of weights, and the parts of deep embedded clustering that need no gradients.
+
+Xie, Girshick and Farhadi 2016 (`xie2016`). Everything here is NumPy: a fitted model transforms and predicts without
+torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+FloatArray = npt.NDArray[np.float64]
+SingleArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int64]
+Layer = tuple[SingleArray, SingleArray]
+
+# Rows that are encoded at a time; bounds the memory of the widest layer (2,000 units: 16 MB).
+_BLOCK = 2048
+# The smallest argument of a logarithm: single precision has no smaller difference from 1.
+SMALLEST = 1e-7
+
+
+@dataclass(frozen=True)
+class NetworkShape:
+    """Sizes of the layers of an autoencoder: the encoder from the columns to the embedding, the decoder back.
+
+    With 4 columns, one hidden layer of 3 units and 2 dimensions, the sizes of the encoder are (4, 3, 2) and those of
+    the decoder (2, 3, 4). The weights are 12 + 3, 6 + 2, 6 + 3 and 12 + 4 numbers, in this order: the matrix of a layer
+    row by row, then its biases.
+    """
+
+    sizes: tuple[int, ...]
+
+    @property
+    def n_encoder_layers(self) -> int:
+        """Number of layers with weights in the encoder; the decoder has as many."""
+        return len(self.sizes) - 1
+
+    @property
+    def _pairs(self) -> list[tuple[int, int]]:
+        there_and_back = [*self.sizes, *self.sizes[-2::-1]]
+        return list(pairwise(there_and_back))
+
+    @property
+    def n_weights(self) -> int:
+        """Length of the vector of all weights."""
+        return sum(n_in * n_out + n_out for n_in, n_out in self._pairs)
+
+    def layers(self, weights: SingleArray) -> list[Layer]:
+        """Matrix and biases of each layer, as views of the vector of all weights."""
+        found, start = [], 0
+        for n_in, n_out in self._pairs:
+            middle, end = start + n_in * n_out, start + n_in * n_out + n_out
+            found.append((weights[start:middle].reshape(n_in, n_out), weights[middle:end]))
+            start = end
+        return found
+
+    def draw(self, rng: np.random.Generator) -> SingleArray:
+        """Initial weights: normal with variance 2 / inputs before a ReLU, 1 / inputs elsewhere; biases are 0."""
+        weights = np.zeros(self.n_weights, dtype=np.float32)
+        for place, (matrix, _) in enumerate(self.layers(weights)):
+            gain = 1.0 if place in (self.n_encoder_layers - 1, 2 * self.n_encoder_layers - 1) else 2.0
+            matrix[:] = rng.normal(scale=np.sqrt(gain / len(matrix)), size=matrix.shape)
+        return weights
+
+    def encode(self, weights: SingleArray, rows: Rows) -> SingleArray:
+        """The rows in the embedding."""
+        layers = self.layers(weights)[: self.n_encoder_layers]
+        found = np.empty((rows.n_rows, self.sizes[-1]), dtype=np.float32)
+        for block in rows.blocks():
+            values = rows.take(block)
+            for place, (matrix, biases) in enumerate(layers):
+                values = values @ matrix + biases
+                if place < len(layers) - 1:
+                    np.maximum(values, 0, out=values)
+            found[block] = values
+        return found
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of X, shifted to mean 0 and divided by one number, made dense and single precision a batch at a time."""
+
+    X: Any
+    shift: FloatArray
+    scale: float
+
+    @classmethod
+    def standardized(cls, X: Any) -> Rows:
+        """Rows with mean 0 in each column, and variance 1 on average over the columns.
+
+        One divisor for all columns keeps distances as they are, up to a factor.
+        """
+        raw = cls(X, np.zeros(X.shape[1]), 1.0)
+        shift = sum(raw._dense(block).sum(axis=0) for block in raw.blocks()) / X.shape[0]
+        squares = sum(float(((raw._dense(block) - shift) ** 2).sum()) for block in raw.blocks())
+        return cls(X, shift, float(np.sqrt(squares / (X.shape[0] * X.shape[1]))) or 1.0)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    def blocks(self) -> Iterator[slice]:
+        """Slices that cover all rows."""
+        return (slice(start, min(start + _BLOCK, self.n_rows)) for start in range(0, self.n_rows, _BLOCK))
+
+    def take(self, rows: slice | IntArray) -> SingleArray:
+        """Some rows as the network takes them."""
+        return np.asarray((self._dense(rows) - self.shift) / self.scale, dtype=np.float32)
+
+    def _dense(self, rows: slice | IntArray) -> FloatArray:
+        chosen = self.X[rows]
+        return np.asarray(chosen.toarray() if sparse.issparse(chosen) else chosen, dtype=np.float64)
+
+
+def soft_assignment(embedding: SingleArray, centers: SingleArray) -> FloatArray:
+    """Share of each row in each cluster: a Student t kernel with one degree of freedom, normalised over the clusters.
+
+    Row i and cluster c have q = (1 + ||z_i - m_c||²)⁻¹, divided by the sum over the clusters.
+    """
+    rows, means = embedding.astype(np.float64), centers.astype(np.float64)
+    squares = np.einsum("ij,ij->i", rows, rows)[:, None] - 2 * rows @ means.T + np.einsum("ij,ij->i", means, means)
+    kernel = 1 / (1 + np.maximum(squares, 0))
+    return np.asarray(kernel / kernel.sum(axis=1, keepdims=True))
+
+
+def target_distribution(shares: FloatArray) -> FloatArray:
+    """Sharpened shares p = q² / f, normalised over the clusters; f is the sum of q over the rows of a cluster."""
+    sharp = shares**2 / np.maximum(shares.sum(axis=0), np.finfo(np.float64).tiny)
+    return np.asarray(sharp / sharp.sum(axis=1, keepdims=True))

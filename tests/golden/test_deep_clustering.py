@@ -1,0 +1,124 @@
+"""Deep constrained clustering against plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from clew import Constraints, DeepConstrainedClustering
+from clew.audit import impact
+from clew.audit._impact import FREE
+from clew.deep._network import NetworkShape, Rows, soft_assignment, target_distribution
+from tests.reference import deep_clustering as reference
+
+SHAPE = NetworkShape((3, 4, 2))
+
+
+def small(seed, n=12):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return rng, Rows(X, np.zeros(3), 1.0), SHAPE.draw(rng), rng.normal(size=(3, 2)).astype(np.float32)
+
+
+def test_encoding_shares_and_targets(seed):
+    _, rows, weights, centers = small(seed)
+    layers = [(matrix.tolist(), biases.tolist()) for matrix, biases in SHAPE.layers(weights)[:2]]
+    embedding = SHAPE.encode(weights, rows)
+    expected = [reference.encoded(row, layers) for row in rows.X.tolist()]
+    np.testing.assert_allclose(embedding, expected, rtol=1e-4, atol=1e-5)  # single precision
+    q = soft_assignment(embedding, centers)
+    np.testing.assert_allclose(q, reference.shares(embedding.tolist(), centers.tolist()), rtol=1e-9)
+    np.testing.assert_allclose(target_distribution(q), reference.targets(q.tolist()), rtol=1e-9)
+
+
+def test_weights_are_laid_out_as_documented():
+    shape = NetworkShape((4, 3, 2))
+    sizes = [part.size for layer in shape.layers(np.zeros(shape.n_weights, dtype=np.float32)) for part in layer]
+    assert sizes == [12, 3, 6, 2, 6, 3, 12, 4]
+    assert shape.n_weights == sum(sizes)
+
+
+@pytest.mark.parametrize("limits", [None, ([0.5, 0.0, 0.0], [1.0, 0.2, 1.0])])
+def test_loss_of_a_batch_of_all_rows_and_the_objective(seed, limits):
+    pytest.importorskip("torch")
+    from clew.deep._deep_constrained_clustering import objective
+    from clew.deep._knowledge import DeepKnowledge
+    from clew.deep._training import LossWeights, Training
+
+    rng, rows, weights, centers = small(seed)
+    known = Constraints(
+        [(0, 1), (2, 3)], [(0, 4), (5, 6), (6, 7)],
+        must_link_confidence=[1.0, 0.5], cannot_link_confidence=[1.0, 0.25, 1.0],
+        labels=np.array([-1] * 8 + [0, 2, -1, 1]), triplets=[(0, 8, 9), (3, 2, 1)],
+    )  # fmt: skip
+    knowledge = DeepKnowledge.of(known, np.arange(3), 12)
+    bounds = (None, None) if limits is None else map(np.array, limits)
+    losses = LossWeights(0.0, 2.0, 3.0, 0.5, *bounds)
+    training = Training(SHAPE, weights, 1e-3)
+    training.start_clustering(centers, 1e-3)
+    q = soft_assignment(SHAPE.encode(weights, rows), centers)
+    p = target_distribution(q)
+    expected = reference.objective(
+        q.tolist(), p.tolist(), must=[(0, 1, 1.0), (2, 3, 0.5)],
+        cannot=[(0, 4, 1.0), (5, 6, 0.25), (6, 7, 1.0)], known=[(8, 0), (9, 2), (11, 1)],
+        triplets=[(0, 8, 9), (3, 2, 1)], penalty=2.0, sizes=limits, size_penalty=3.0,
+    )  # fmt: skip
+    assert objective(q, knowledge, losses) == pytest.approx(expected, rel=1e-9)
+    (step,) = knowledge.steps(rows, q, p, 12, rng)
+    assert training.loss(step, losses).item() == pytest.approx(expected, rel=1e-4)  # single precision
+    # Two batches estimate the same sum: each has its own rows, and every pair is in one of them.
+    steps = list(knowledge.steps(rows, q, p, 6, rng))
+    mean = np.mean([training.loss(step, losses).item() for step in steps])
+    assert mean == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.5, 0.7, 1.0])
+def test_filter_is_algorithm_9(seed, fraction):
+    pytest.importorskip("torch")
+    from clew.deep._knowledge import DUAL_ROUNDS, DeepKnowledge
+
+    rng = np.random.default_rng(seed)
+    hidden = np.resize(np.arange(3), 60)
+    embedding = (6 * np.eye(3)[hidden] + rng.normal(size=(60, 3))).astype(np.float32)
+    centers = (6 * np.eye(3)).astype(np.float32)
+    known = Constraints.sample(hidden, 40, noise=0.3, random_state=seed)
+    knowledge = DeepKnowledge.of(known, np.arange(3), 60)
+    found = knowledge.filtered(embedding, centers, fraction)
+    given = Constraints(knowledge.must_link.rows, knowledge.cannot_link.rows, n_samples=60)
+    prices = impact(embedding, given, 3, max_iter=DUAL_ROUNDS)
+    scores = np.concatenate([prices.must_link_score, prices.cannot_link_score])
+    kept = reference.filtered(scores.tolist(), fraction, -FREE * prices.unit)
+    pairs = np.concatenate([given.must_link, given.cannot_link])
+    assert np.concatenate([found.must_link.rows, found.cannot_link.rows]).tolist() == pairs[kept].tolist()
+    assert found.cluster_of is knowledge.cluster_of
+    if fraction == 0:  # right pairs hold in these clusters, so that they have no impact
+        wrong = hidden[pairs[:, 0]] == hidden[pairs[:, 1]]
+        wrong[: len(given.must_link)] ^= True
+        assert set(np.flatnonzero(wrong)) <= set(kept) and len(kept) < len(pairs)
+
+
+def test_each_group_is_a_cycle_in_a_random_order(seed):
+    pytest.importorskip("torch")
+    from clew.deep._knowledge import Pairs
+
+    groups = np.array([0, 1, 0, 2, 2, 0, -1, 0])  # sizes 4, 1, 2
+    none = Pairs(np.empty((0, 2), dtype=np.int64), np.empty(0))
+    drawn = [none.with_cycles([groups], np.random.default_rng([seed, turn])) for turn in range(40)]
+    for pairs in drawn:
+        assert (groups[pairs.rows[:, 0]] == groups[pairs.rows[:, 1]]).all()
+        assert (pairs.rows[:, 0] != pairs.rows[:, 1]).all()
+        rows, counts = np.unique(pairs.rows, return_counts=True)
+        assert dict(zip(rows.tolist(), counts.tolist(), strict=True)) == {0: 2, 2: 2, 5: 2, 7: 2, 3: 1, 4: 1}
+        assert pairs.confidence.tolist() == [1.0] * 5
+    seen = {tuple(sorted(pair)) for pairs in drawn for pair in pairs.rows.tolist()}
+    assert seen == {(0, 2), (0, 5), (0, 7), (2, 5), (2, 7), (5, 7), (3, 4)}
+
+
+def test_a_fit_without_rounds_is_k_means_in_the_first_embedding(seed):
+    pytest.importorskip("torch")
+    X = np.random.default_rng(seed).normal(size=(30, 3))
+    model = DeepConstrainedClustering(3, layers=4, n_components=2, pretrain_epochs=2, max_iter=0, random_state=seed)
+    model.fit(X)
+    q = soft_assignment(model.transform(X).astype(np.float32), model.embedding_centers_.astype(np.float32))
+    assert (model.labels_ == q.argmax(axis=1)).all()
+    assert model.n_iter_ == 0 and len(model.objective_history_) == 1 and len(model.changed_history_) == 0
