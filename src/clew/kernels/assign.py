@@ -1,4 +1,4 @@
-"""Assignment of rows to clusters: free rows to the nearest, tied ones to the cheapest."""
+"""Assign rows to clusters: free rows to the nearest cluster, tied units to the cheapest."""
 
 import cython
 
@@ -16,11 +16,11 @@ def assign_nearest(
     masses: cython.double[::1],
     totals: cython.double[::1],
 ):
-    """Send every free row of a block to the cluster with the lowest `scores + offsets`, and add it to its sums.
+    """Assign every free row of a block to the cluster with the lowest `scores + offsets`, and add it to the sums.
 
-    Reads `X` (with no columns, sums are left to the caller), `scores`, `offsets`, `weights` (empty: all 1) and
-    `free`; writes `labels` of free rows; adds to `sums`, `masses` (weight per cluster) and `totals` (0: weighted
-    score, 1: labels changed, of rows that weigh something). Ties go to the lowest cluster.
+    Reads `X` (without columns, the caller computes the sums), `scores`, `offsets`, `weights` (empty: all 1) and `free`.
+    Writes `labels` of free rows. Adds to `sums`, `masses` (weight per cluster) and `totals` (0: weighted score, 1:
+    number of changed labels of rows with a weight above 0). Ties go to the lowest cluster.
     """
     row: cython.Py_ssize_t
     cluster: cython.Py_ssize_t
@@ -71,7 +71,7 @@ def add_rows(
     sums: cython.double[:, ::1],
     masses: cython.double[::1],
 ):
-    """Add rows, times their weights, to the `sums` and `masses` of their clusters; reads the other three."""
+    """Add rows, times their weights, to the `sums` and `masses` of their clusters. Reads the other three arrays."""
     row: cython.Py_ssize_t
     column: cython.Py_ssize_t
     cluster: cython.Py_ssize_t
@@ -98,7 +98,7 @@ def _add_set(
     members: cython.const[cython.longlong][::1],
     labels: cython.const[cython.int][::1],
 ) -> cython.void:
-    """Add `price` per unit of `group` in each cluster, `unit` itself left out."""
+    """Add `price` for each unit of `group` in each cluster, except for `unit` itself."""
     place: cython.Py_ssize_t
     cluster: cython.Py_ssize_t
     table: cython.longlong = table_of[group]
@@ -125,7 +125,7 @@ def _count(
     table_of: cython.const[cython.longlong][::1],
     tables: cython.longlong[:, ::1],
 ) -> cython.void:
-    """Note in the tables that `unit` joined (+1) or left (-1) `cluster`."""
+    """Update the tables after `unit` joined (+1) or left (-1) `cluster`."""
     entry: cython.Py_ssize_t
     for entry in range(group_ptr[unit], group_ptr[unit + 1]):
         if table_of[groups[entry]] >= 0:
@@ -147,7 +147,7 @@ def _push(
     push_price: cython.const[cython.double][::1],
     sums: cython.double[:, ::1],
 ) -> cython.void:
-    """Tell the sums that listen to the sets of `unit` that it went from `old` to `new` (-1: none)."""
+    """Update the running sums of the sets of `unit` after it moved from `old` to `new` (-1: none)."""
     entry: cython.Py_ssize_t
     place: cython.Py_ssize_t
     for entry in range(group_ptr[unit], group_ptr[unit + 1]):
@@ -184,18 +184,18 @@ def assign_tied(
     labels: cython.int[::1],
     prices: cython.double[::1],
 ) -> cython.double:
-    """Visit units in `order`; each moves to the cluster where its cost plus the prices of its ties is lowest.
+    """Visit units in `order` and move each to the cluster with the lowest sum of its cost and the prices of its ties.
 
-    Row t of `costs` belongs to unit `order[t]`. A tie prices units of a set (`profile_*`, shared by the units of one
-    profile; negative attracts) or single partners (`partner_*`) by where they are now; unassigned ones (label -1)
-    do not count. An infinite price forbids. `tables` counts units per cluster for the sets that have one
-    (`table_of` >= 0); smaller sets are walked through `members`. `group_ptr`, `groups` list the sets a unit is in.
-    A profile with `sum_of` >= 0 has a part of its prices, in units of `unit_price`, ready in that row of `sums`: a unit
-    that moves adds `push_price` to the rows `push_to[push_ptr[s]:push_ptr[s + 1]]` of each of its sets s.
-    Reads all but `tables`, `sums`, `labels` (written) and `prices` (work space, one per cluster).
-    Units with `pinned` >= 0 keep that label. Ties in cost: the present cluster, then the lowest.
-    Returns the sum of `costs` where the units are now; infinity if one found every cluster forbidden (it and those
-    after it are left as they were).
+    Row t of `costs` belongs to unit `order[t]`. A tie has a price for each unit of a set (`profile_*`, shared by the
+    units of one profile; a negative price attracts) or for a single partner (`partner_*`) in the same cluster.
+    Unassigned units (label -1) do not count. An infinite price forbids. `tables` counts units per cluster for the sets
+    that have a table (`table_of` >= 0); smaller sets are read through `members`. `group_ptr`, `groups` list the sets of
+    each unit. If `sum_of` of a profile is >= 0, a part of its prices, in units of `unit_price`, is stored in that row
+    of `sums`. A unit that moves adds `push_price` to the rows `push_to[push_ptr[s]:push_ptr[s + 1]]` for each of its
+    sets s. Writes `tables`, `sums` and `labels`; `prices` is work space, one per cluster; reads all others. Units with
+    `pinned` >= 0 keep that label. Ties in cost: the present cluster, then the lowest. Returns the sum of `costs` of the
+    units in their clusters. If every cluster is forbidden for a unit, it returns infinity, and this unit and all later
+    ones are not changed.
     """
     turn: cython.Py_ssize_t
     entry: cython.Py_ssize_t
@@ -290,12 +290,12 @@ def move_blocks(
     labels: cython.int[::1],
     prices: cython.double[::1],
 ) -> cython.double:
-    """Visit blocks of units in `order`; one that is together moves, whole, to where its cost plus prices is lowest.
+    """Visit blocks of units in `order` and move each as a whole to the cluster with the lowest cost plus prices.
 
-    Row t of `costs` is the cost of all units of block `order[t]`, listed in `block_units`; the other arguments are as
-    in `assign_tied`. While a block is weighed its units count as unassigned: what they owe one another is the same
-    wherever they are together. A block whose units are in several clusters stays. Ties in cost: the present cluster,
-    then the lowest. Returns how much the cost of the moved blocks changed.
+    Row t of `costs` is the cost of all units of block `order[t]`, listed in `block_units`. The other arguments are as
+    in `assign_tied`. While a block is visited its units count as unassigned, because prices between them are the same
+    in every cluster. A block whose units are in several clusters stays. Ties in cost: the present cluster, then the
+    lowest. Returns the change of the cost of the moved blocks.
     """
     turn: cython.Py_ssize_t
     place: cython.Py_ssize_t
@@ -388,9 +388,10 @@ def price_ties(
     labels: cython.const[cython.int][::1],
     prices: cython.double[::1],
 ) -> cython.double:
-    """Sum over units of the prices they pay where they are: each tie counts twice, once from either end.
+    """Sum of the prices that all units pay in their clusters. Each tie counts twice, once from either end.
 
-    Arguments as in `assign_tied`, every unit assigned; reads all but `prices` (work space); `tables` are restored.
+    The arguments are as in `assign_tied`, and every unit is assigned. Reads all but `prices` (work space); `tables` are
+    restored.
     """
     unit: cython.longlong
     entry: cython.Py_ssize_t

@@ -18,9 +18,9 @@ def find_chain(
 ) -> cython.Py_ssize_t:
     """Search from `source` until `target` is reached; return the number of rows visited.
 
-    A row's neighbours are its `partners` and the `members` of its `hubs` (a group of rows that belong together);
-    each hub is opened once, so the search is linear in links and memberships. `previous` (all -1 on entry) holds
-    the row before each visited one, `queue` the visited rows in order; the caller resets both. Ties: the neighbour
+    The neighbours of a row are its `partners` and the `members` of its `hubs` (groups of rows that belong together).
+    Each hub is opened once, so the search is linear in links and memberships. Writes `previous` (all -1 on entry), the
+    row before each visited row, and `queue`, the visited rows in order. The caller resets both. Ties: the neighbour
     listed first.
     """
     head: cython.Py_ssize_t = 0

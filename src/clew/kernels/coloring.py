@@ -1,7 +1,8 @@
-"""Graph colouring: peel what cannot matter, then search exactly (DSATUR with backtracking).
+"""Graph colouring: peel vertices that can always be coloured, then search exactly (DSATUR with backtracking).
 
-A vertex's neighbours come from `edge_ptr`, `edges` and from its cliques (`clique_ptr`, `cliques`; their vertices in
-`member_ptr`, `members`), so that a clique is never expanded to pairs. A neighbour met twice counts twice, throughout.
+The neighbours of a vertex come from its edges (`edge_ptr`, `edges`) and its cliques (`clique_ptr`, `cliques`, with the
+vertices in `member_ptr`, `members`), so that a clique is never expanded to pairs. A neighbour that is listed twice
+counts twice everywhere.
 """
 
 import cython
@@ -12,7 +13,7 @@ import cython
 @cython.nogil
 @cython.exceptval(check=False)
 def _lower(degree: cython.longlong[::1], limit: cython.longlong, vertex: cython.longlong) -> cython.bint:
-    """Lower a degree by one; say whether the vertex has just fallen below the limit."""
+    """Lower a degree by one; return whether it has just fallen below the limit."""
     degree[vertex] -= 1
     return degree[vertex] == limit - 1
 
@@ -30,10 +31,10 @@ def peel(
     peeled: cython.char[::1],
     order: cython.longlong[::1],
 ) -> cython.Py_ssize_t:
-    """Take away, again and again, vertices with fewer than `n_colors` neighbours; return how many went.
+    """Repeatedly remove vertices with fewer than `n_colors` neighbours; return the number of removed vertices.
 
-    Whatever colours the rest gets, these can be coloured afterwards in reverse `order`. Vertices with a `fixed`
-    colour (>= 0) stay. Reads the graph and `fixed`; writes `degree`, `peeled` (0 on entry) and `order`.
+    Removed vertices can always be coloured afterwards, in reverse `order`. Vertices with a `fixed` colour (>= 0) stay.
+    Reads the graph and `fixed`; writes `degree`, `peeled` (0 on entry) and `order`.
     """
     head: cython.Py_ssize_t = 0
     tail: cython.Py_ssize_t = 0
@@ -123,7 +124,7 @@ def _mark(
     after: cython.longlong[::1],
     before: cython.longlong[::1],
 ) -> cython.bint:
-    """Count one more (or fewer) neighbour of `other` with `color`; say whether `other` has just run out of colours."""
+    """Count one more (or fewer) neighbour of `other` with `color`; return whether `other` has no colour left now."""
     level: cython.longlong = saturation[other]
     blocked[other, color] += change
     if change > 0 and blocked[other, color] == 1:
@@ -160,7 +161,7 @@ def _spread(
     before: cython.longlong[::1],
     work: cython.longlong[::1],
 ) -> cython.bint:
-    """Tell all neighbours of `vertex` that it took (or gave back) `color`; say whether one ran out of colours."""
+    """Update all neighbours of `vertex` after it took (or gave back) `color`; return whether one has no colour left."""
     entry: cython.Py_ssize_t
     place: cython.Py_ssize_t
     clique: cython.longlong
@@ -184,7 +185,7 @@ def _spread(
 @cython.nogil
 @cython.exceptval(check=False)
 def _need(vertex: cython.longlong, after: cython.const[cython.longlong][::1], needed: cython.char[::1]) -> cython.void:
-    """Mark one vertex of a list as needed, unless one of them is marked already."""
+    """Mark one vertex of a list as needed, unless one is already marked."""
     start: cython.longlong = vertex
     while vertex >= 0 and not needed[vertex]:
         vertex = after[vertex]
@@ -214,12 +215,12 @@ def search_coloring(
     needed: cython.char[::1],
     work: cython.longlong[::1],
 ) -> cython.int:
-    """Colour every vertex so that no two neighbours agree: 1 found, 0 impossible, -1 work limit reached.
+    """Colour every vertex so that no two neighbours have one colour: 1 found, 0 impossible, -1 work limit reached.
 
-    Most saturated vertex first (Brélaz 1979), colours in order of `preference`; colours used by nobody are alike, so
-    only the first of them is tried. Reads the graph, `fixed` (>= 0: this colour), `by_degree` (vertices, lowest
-    degree first) and `preference` (one row for all or one per vertex);
-    writes `colors` and work space: `blocked`, `saturation`, `used`
+    The most saturated vertex comes first (Brélaz 1979). Colours are tried in order of `preference`. Of the colours that
+    no vertex has yet, only the first is tried, because they are equivalent. Reads the graph, `fixed` (>= 0: this
+    colour), `by_degree` (vertices, lowest degree first) and `preference` (one row for all or one per vertex).
+    Writes `colors` and work space: `blocked`, `saturation`, `used`
     (0 on entry), `first` (-1 on entry, one longer than the number of colours), `after`, `before`, `stack`
     (vertex, preference tried, unused tried). `work[0]` grows by one per neighbour visited.
 
@@ -293,7 +294,7 @@ def search_coloring(
                 vertex = stack[depth, 0]
                 color = colors[vertex]
                 used[color] -= 1
-                # The colour is given back before the vertex is open again, so that it is linked just once.
+                # The colour is removed before the vertex is open again, so that it is linked just once.
                 _spread(
                     -1,
                     vertex,
@@ -336,7 +337,7 @@ def search_coloring(
             else:
                 colors[vertex] = color
                 used[color] += 1
-                # A neighbour without colours left: the loop comes back to this vertex for its next colour.
+                # A neighbour has no colour left, so the loop tries the next colour of this vertex.
                 if _spread(
                     1,
                     vertex,
@@ -375,7 +376,7 @@ def color_greedily(
     blocked: cython.char[::1],
     colors: cython.int[::1],
 ):
-    """Return each vertex of `order` its most preferred colour that no coloured neighbour has (peeled ones have one).
+    """Give each vertex of `order` its most preferred colour that no coloured neighbour has.
 
     Reads the graph, `order` and `preference`; writes `colors` (-1: none yet); `blocked` is work space, one per colour.
     """
@@ -417,7 +418,7 @@ def _watch(
     place: cython.longlong[::1],
     n_hot: cython.longlong,
 ) -> cython.longlong:
-    """Keep the list of vertices that agree with a neighbour; return its length."""
+    """Update the list of vertices that have the colour of a neighbour; return its length."""
     last: cython.longlong
     if blocked[vertex, colors[vertex]] > 0:
         if place[vertex] < 0:
@@ -453,7 +454,7 @@ def _tell(
     n_hot: cython.longlong,
     work: cython.longlong[::1],
 ) -> cython.longlong:
-    """Count `vertex` in or out at all its neighbours; return the number of hot vertices."""
+    """Update the counts of all neighbours of `vertex`; return the number of hot vertices."""
     entry: cython.Py_ssize_t
     position: cython.Py_ssize_t
     clique: cython.longlong
@@ -488,13 +489,13 @@ def mend_coloring(
     forbidden: cython.longlong[:, ::1],
     work: cython.longlong[::1],
 ) -> cython.longlong:
-    """Recolour one vertex at a time to lower the number of neighbours that agree (tabu search, Hertz & de Werra 1987).
+    """Recolour one vertex at a time to lower the number of conflicts (tabu search, Hertz & de Werra 1987).
 
-    Starts from any complete `colors` and returns how many vertices still agree with a neighbour: 0 is a colouring.
-    A vertex is hot if it agrees with a neighbour. A recoloured vertex may not take its old colour back for
-    0.6 x (number of hot vertices) + (next `jitter`) steps. Reads the graph, `fixed` and `jitter`; writes `colors` and
-    work space: `blocked`, `forbidden` (0 on entry), `hot`, `place` (-1 on entry). `work[0]` grows by one per neighbour
-    visited and per colour compared.
+    A vertex is hot if it has the same colour as a neighbour. Starts from any complete `colors` and returns the number
+    of hot vertices; 0 means a colouring. A recoloured vertex may not take its old colour back for 0.6 x (number of hot
+    vertices) + (next `jitter`) steps. Reads the graph, `fixed` and `jitter`; writes `colors` and work space: `blocked`,
+    `forbidden` (0 on entry), `hot`, `place` (-1 on entry). `work[0]` grows by one per neighbour visited and per colour
+    compared.
     """
     n_colors: cython.longlong = blocked.shape[1]
     vertex: cython.longlong

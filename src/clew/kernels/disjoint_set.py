@@ -1,4 +1,4 @@
-"""Union-find: which rows do pairs join, directly or through others?"""
+"""Union-find: components of rows that pairs join, directly or through other rows."""
 
 import cython
 
@@ -8,7 +8,7 @@ import cython
 @cython.nogil
 @cython.exceptval(check=False)
 def _root(parent: cython.longlong[::1], row: cython.longlong) -> cython.longlong:
-    # Path halving: no recursion, so a chain of a million rows is as good as any other shape.
+    # Path halving needs no recursion, so a chain of a million rows is not a problem.
     while parent[row] != row:
         parent[row] = parent[parent[row]]
         row = parent[row]
@@ -47,6 +47,6 @@ def number_components(parent: cython.longlong[::1], component_of: cython.longlon
             if root == row:
                 component_of[row] = count
                 count += 1
-            else:  # roots are the smallest rows of their components, so theirs is numbered already
+            else:  # the root is the smallest row of its component, so it already has a number
                 component_of[row] = component_of[root]
     return count

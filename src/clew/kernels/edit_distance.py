@@ -14,9 +14,9 @@ def edit_distances(
 ):
     """Damerau-Levenshtein distance of sequences `firsts[p]` and `seconds[p]`, for every p.
 
-    Sequence s is ``symbols[pointers[s]:pointers[s + 1]]``, with symbols from 0 on. Reads the first four; `table` (at
-    least two longer than the longest sequence, both ways) and `last_row` (one per symbol) are work space; writes
-    `distances`.
+    Sequence s is ``symbols[pointers[s]:pointers[s + 1]]``, with symbols from 0 on. Reads the first four arrays; writes
+    `distances`. `table` (both sides at least two longer than the longest sequence) and `last_row` (one per symbol) are
+    work space.
     """
     pair: cython.Py_ssize_t
     i: cython.Py_ssize_t
@@ -38,7 +38,7 @@ def edit_distances(
                 last_row[symbols[start + i]] = 0
             for j in range(m):
                 last_row[symbols[other + j]] = 0
-            # Row and column 0 stand for "no such symbol before": nothing is cheaper through them.
+            # Row and column 0 mean "no such symbol before"; no path through them is cheaper.
             table[0, 0] = n + m
             for i in range(n + 1):
                 table[i + 1, 0] = n + m

@@ -27,7 +27,7 @@ def _x_log_x(mass: cython.double) -> cython.double:
 @cython.nogil
 @cython.exceptval(check=False)
 def _growth(mass: cython.double, more: cython.double) -> cython.double:
-    """How much `_x_log_x` grows if `more` is added to a mass."""
+    """Increase of `_x_log_x` if `more` is added to a mass."""
     return _x_log_x(mass + more) - _x_log_x(mass)
 
 
@@ -45,7 +45,7 @@ def _insertion_gain(
     joint: cython.double[::1],
     marginal: cython.double[::1],
 ) -> cython.double:
-    """How much the objective grows if the row with the entries `start` to `stop` joins a cluster."""
+    """Increase of the objective if the row with the entries `start` to `stop` joins a cluster."""
     entry: cython.Py_ssize_t
     whole: cython.Py_ssize_t = marginal.shape[0] - 1
     conditional: cython.double = -_growth(joint[whole], total)
@@ -75,10 +75,10 @@ def move_rows_by_information(
 ) -> cython.longlong:
     """Visit rows in the given order, move each to the cluster that gains most; return the number of moves.
 
-    The gain is that of ``weights[0] * I(C; Y | Z) + weights[1] * I(C; Y) - weights[2] * H(C)``. Row i has the masses
-    `masses[row_ptr[i]:row_ptr[i + 1]]` of the features at the same places of `features`, and the side label `side[i]`.
-    The last feature of `joint` and `marginal` holds the sum over all others. Reads the first six arrays. Writes
-    `labels`, and keeps in step `sizes` (rows of each cluster), `joint` and `marginal`. A move gains more than
+    The gain is the increase of ``weights[0] * I(C; Y | Z) + weights[1] * I(C; Y) - weights[2] * H(C)``. Row i has the
+    masses `masses[row_ptr[i]:row_ptr[i + 1]]` of the features at the same positions of `features`, and the side label
+    `side[i]`. The last feature of `joint` and `marginal` holds the sum over all others. Reads the first six arrays.
+    Writes `labels`, and updates `sizes` (rows of each cluster), `joint` and `marginal`. A move gains more than
     `tolerance`, and no cluster loses its last row. Ties go to the row's own cluster, then to the lowest cluster.
     """
     place: cython.Py_ssize_t

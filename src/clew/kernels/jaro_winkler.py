@@ -13,9 +13,9 @@ def jaro_winkler(
 ):
     """Jaro-Winkler similarity of sequences `firsts[p]` and `seconds[p]`, for every p; 1 for two empty ones.
 
-    Sequence s is ``symbols[pointers[s]:pointers[s + 1]]``. A common start of up to four symbols counts a tenth each.
-    Reads the first four; `marks` (2 rows, a place per symbol of the longest sequence) is work space; writes
-    `similarities`.
+    Sequence s is ``symbols[pointers[s]:pointers[s + 1]]``. Each symbol of a common prefix, up to four, raises the
+    similarity by a tenth of its distance to 1. Reads the first four arrays; writes `similarities`. `marks` (2 rows, an
+    entry per symbol of the longest sequence) is work space.
     """
     pair: cython.Py_ssize_t
     i: cython.Py_ssize_t

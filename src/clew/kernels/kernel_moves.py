@@ -19,7 +19,7 @@ def move_blocks(
 ) -> cython.longlong:
     """Visit blocks in order and move each to the cluster with the largest gain; return the number of moves.
 
-    The gain is that of the sum over clusters of `within[c] / sizes[c]`, plus `shift` for each cluster that has rows.
+    The gain is the increase of the sum of `within[c] / sizes[c]` over clusters, plus `shift` per non-empty cluster.
     Reads `similarity`, a symmetric matrix, and the blocks: block b has the rows
     `members[block_ptr[b]:block_ptr[b + 1]]` and the sum `own[b]` of the similarities between them. Writes `labels`, and
     updates `sums[c, i]` (similarity of row i to all rows of cluster c, itself included), `sizes` and `within`

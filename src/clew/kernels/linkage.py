@@ -32,9 +32,9 @@ def _updated(
     other_size: cython.double,
     size: cython.double,
 ) -> cython.double:
-    """Lance and Williams: the distance of a cluster of `size` rows to the union of two, `between` apart."""
+    """Lance and Williams: the distance of a cluster of `size` rows to the union of two clusters, `between` apart."""
     total: cython.double = one_size + other_size
-    if one >= 1e308 or other >= 1e308:  # single linkage would forget what separates them
+    if one >= 1e308 or other >= 1e308:  # without this, single linkage would remove the block
         return one if one > other else other
     if linkage == 0:
         return one if one < other else other
@@ -46,7 +46,7 @@ def _updated(
         one = ((one_size + size) * one + (other_size + size) * other - size * between) / (total + size)
     else:
         one = (one_size * one + other_size * other) / total - one_size * other_size * between / (total * total)
-    return one if one > 0.0 else 0.0  # rounding, or distances that are not Euclidean
+    return one if one > 0.0 else 0.0  # below 0 by rounding, or because distances are not Euclidean
 
 
 @cython.cfunc
@@ -98,7 +98,7 @@ def block_pairs(
     members: cython.const[cython.longlong][::1],
     blocked: cython.double,
 ):
-    """Write `blocked` for every edge and every pair within a clique; vertex v is the cluster `first_row[v]`."""
+    """Set the distance of every edge and every pair in a clique to `blocked`. Vertex v is cluster `first_row[v]`."""
     vertex: cython.Py_ssize_t
     entry: cython.Py_ssize_t
     other: cython.Py_ssize_t
@@ -123,8 +123,8 @@ def join_pairs(
 ):
     """Merge given pairs of clusters in their order, whatever their distance.
 
-    The first of a pair keeps its name. Updates `distances`, `sizes` and the sorted list `alive`, which gets shorter by
-    one for each pair.
+    The merged cluster has the name of the first one. Updates `distances`, `sizes` and the sorted list `alive`, which
+    becomes shorter by one for each pair.
     """
     pair: cython.Py_ssize_t
     n_alive: cython.Py_ssize_t = alive.shape[0]
@@ -187,7 +187,7 @@ def merge_chain(
                     best = distances[place + cluster]
                     nearest = cluster
                 position += 1
-            if nearest < 0:  # blocked for good: distances to other clusters stay infinite whatever these become
+            if nearest < 0:  # blocked forever: distances to other clusters stay infinite after any merge
                 for position in range(1, n_alive):
                     alive[position - 1] = alive[position]
                 n_alive -= 1
@@ -249,7 +249,7 @@ def merge_closest(
 ) -> cython.Py_ssize_t:
     """Merge the closest two clusters until they are farther apart than `limit`, or blocked; return how often.
 
-    For every linkage. `alive` lists the clusters in increasing order. `distances`, `sizes` and `alive` are used up;
+    For every linkage. `alive` lists the clusters in increasing order. `distances`, `sizes` and `alive` are overwritten;
     `nearest` and `bounds` (an entry per row) are work space: the nearest later cluster, and a lower bound on its
     distance, which is checked when its turn comes. Writes `pairs` (the first of a pair keeps its name) and `heights`,
     in the order of the merges. Ties: the lowest row, then its lowest neighbour.
@@ -343,7 +343,8 @@ def number_merges(
 ):
     """Columns 0, 1 and 3 of SciPy's linkage matrix for merges of clusters that are named by any of their rows.
 
-    On entry `parent` and `node` are 0, 1, …, n - 1, and `count` is 1 for each row; they are used up. Writes `tree`.
+    On entry `parent` and `node` are 0, 1, …, n - 1, and `count` is 1 for each row; all three are overwritten. Writes
+    `tree`.
     """
     merge: cython.Py_ssize_t
     one: cython.longlong

@@ -1,4 +1,4 @@
-"""Prices on statements about rows: what they charge each row per cluster, and one step up their slope."""
+"""Multipliers of statements about rows: the charge of each row in each cluster, and one subgradient step."""
 
 import cython
 
@@ -11,10 +11,11 @@ def charge_rows(
     prices: cython.const[cython.double][:, ::1],
     charges: cython.double[:, ::1],
 ):
-    """Fill `charges` with what every row pays in every cluster; reads the rest.
+    """Compute the charge of every row in every cluster. Writes `charges`; reads all other arrays.
 
-    A pair that belongs together has a signed pull per cluster: added to the charge of its first row, taken from that of
-    its second. A set that belongs apart has a price per cluster, which each of its rows pays there.
+    A pair that belongs together has a signed pull per cluster, which is added to the charge of its first row and
+    subtracted from the charge of its second row. A set whose rows must differ has a price per cluster, which each of
+    its rows pays there.
     """
     place: cython.Py_ssize_t
     entry: cython.Py_ssize_t
@@ -39,7 +40,7 @@ def assign_charged(
     charges: cython.const[cython.double][:, ::1],
     labels: cython.int[::1],
 ) -> cython.double:
-    """Send every row to the cluster with the lowest cost plus charge, the lowest cluster on ties; return the sum.
+    """Assign every row to the cluster with the lowest cost plus charge; return the sum. Ties go to the lowest cluster.
 
     Reads `costs` and `charges`, writes `labels`.
     """
@@ -66,7 +67,7 @@ def assign_charged(
 @cython.nogil
 @cython.exceptval(check=False)
 def _shrunk(value: cython.double, by: cython.double, most: cython.double) -> cython.double:
-    """Bring `value` nearer to 0 by `by`, and no farther from it than `most`."""
+    """Shrink `value` towards 0 by `by`, and clip it to plus or minus `most`."""
     if value > by:
         return min(value - by, most)
     if value < -by:
@@ -88,10 +89,11 @@ def step_multipliers(
     pulls: cython.double[:, ::1],
     prices: cython.double[:, ::1],
 ):
-    """Move pulls and prices along the slope of the dual at `labels`, by `factor` times the steps; clip them.
+    """Move pulls and prices along the subgradient of the dual at `labels`, by `factor` times the steps; clip them.
 
-    A pair in two clusters pulls harder in both; then all pulls shrink towards 0 by `slack`. A set with c rows in a
-    cluster raises its price there by c - 1 - `slack`, never below 0. Reads all but `pulls` and `prices`, both written.
+    The pulls of a pair in two clusters grow in both clusters; then all pulls shrink towards 0 by `slack`. The price of
+    a set with c rows in a cluster changes there by c - 1 - `slack`, but not below 0. Writes `pulls` and `prices`; reads
+    all other arrays.
     """
     place: cython.Py_ssize_t
     entry: cython.Py_ssize_t

@@ -1,4 +1,4 @@
-"""Assignment of rows pair by pair: both rows of a pair are placed at once."""
+"""Assign rows pair by pair: both rows of a pair are assigned together."""
 
 import cython
 
@@ -53,7 +53,7 @@ def _press(
     labels: cython.const[cython.int][::1],
     pressure: cython.double[:, ::1],
 ) -> cython.void:
-    """Tell the partners of `unit` what its present cluster costs them in each of theirs (sign -1: take it back)."""
+    """Add the prices of the pairs of `unit` in its cluster to the costs of its partners (sign -1: subtract)."""
     entry: cython.Py_ssize_t
     pair: cython.Py_ssize_t
     partner: cython.Py_ssize_t
@@ -94,7 +94,7 @@ def _relabel(
     labels: cython.int[::1],
     pressure: cython.double[:, ::1],
 ) -> cython.void:
-    """Take `unit` out of its cluster and put it into another (-1: none), and tell its partners."""
+    """Move `unit` to another cluster (-1: none) and update the costs of its partners."""
     if labels[unit] == cluster:
         return
     if labels[unit] >= 0:
@@ -125,19 +125,23 @@ def assign_pairs(
     pressure: cython.double[:, ::1],
     candidates: cython.int[:, ::1],
 ):
-    """Visit pairs in `order`; the two units of each move to the candidates where all their pairs together cost least.
+    """Visit pairs in `order` and move the two units of each to the candidate clusters where all their pairs cost least.
 
-    Pair p joins units `ends[p]` and is a must-link where `must[p]`; `pair_of[pair_ptr[u]:pair_ptr[u + 1]]` are the
-    pairs of unit u; `twins[p]` is the pair with the same ends, of the other kind (-1: none). A unit costs its weight
-    times `distances[u, cluster]`. What a broken pair costs, times its confidence:
-    without `by_rows` (CVQE) `apart[i, j]` for a must-link over clusters i and j, and `apart[i, i]` for a cannot-link
-    within i; candidates are all pairs of clusters. With `by_rows` (LCVQE) half the distances of the two units to each
-    other's centre for a must-link, and for a cannot-link the distance of the farther unit to its nearest other centre;
-    candidates are, with `nearest[u]` the two nearest centres of unit u: both units where they are nearest, or together
-    at either of these; of a cannot-link whose units are nearest to one centre, the farther unit at its next, or both
-    there; and, if other pairs name one of the two, where they are now.
+    Pair p joins the units `ends[p]` and is a must-link if `must[p]` is 1. The pairs of unit u are
+    `pair_of[pair_ptr[u]:pair_ptr[u + 1]]`. `twins[p]` is the pair of the other kind with the same ends (-1: none). A
+    unit costs its weight times `distances[u, cluster]`. A broken pair costs its confidence times this price:
+
+    - Without `by_rows` (CVQE): `apart[i, j]` for a must-link between clusters i and j, and `apart[i, i]` for a
+      cannot-link within i. Candidates are all pairs of clusters.
+    - With `by_rows` (LCVQE): for a must-link, half the sum of the distances of each unit to the centre of the other;
+    for
+      a cannot-link, the distance of the farther unit to its nearest other centre. With `nearest[u]` the two nearest
+      centres of unit u, the candidates are: each unit at its nearest centre, or both at one of these; if the units of a
+      cannot-link have the same nearest centre, the farther unit at its second centre, or both there; and the present
+      clusters, if other pairs name one of the units.
+
     Partners without a cluster (-1) do not count. Writes `labels`; `pressure` (units x clusters) and `candidates`
-    (at least 4 x 2) are work space. Ties in cost: the present clusters (where they are a candidate), then the first.
+    (at least 4 x 2) are work space. Ties in cost: the present clusters, if they are a candidate, then the first.
     """
     turn: cython.Py_ssize_t
     pair: cython.Py_ssize_t
@@ -176,7 +180,8 @@ def assign_pairs(
             other = ends[pair, 1]
             old_one = labels[one]
             old_other = labels[other]
-            # What joins the two is priced together below: its must-link and, in contradictory knowledge, cannot-link.
+            # Pairs between the two units are priced below: a must-link, and if constraints contradict also a
+            # cannot-link.
             bound = confidence[pair] if must[pair] else 0.0
             kept = 0.0 if must[pair] else confidence[pair]
             if twins[pair] >= 0:
@@ -224,7 +229,7 @@ def assign_pairs(
                 )
                 if busy_one:
                     cost += pressure[one, here]
-                    if old_other >= 0:  # what joins the two is in the pressure, too
+                    if old_other >= 0:  # the pressure includes the pairs between the two units
                         cost -= bound * _price(by_rows, True, one, other, here, old_other, distances, nearest, apart)
                         cost -= kept * _price(by_rows, False, one, other, here, old_other, distances, nearest, apart)
                 if busy_other:
@@ -260,13 +265,14 @@ def assign_rows(
     labels: cython.int[::1],
     prices: cython.double[::1],
 ) -> cython.double:
-    """Visit units in `order`; each moves to the cluster where its cost plus the prices of its pairs is lowest.
+    """Visit units in `order` and move each to the cluster with the lowest sum of its cost and the prices of its pairs.
 
-    Row t of `costs` belongs to unit `order[t]`. Pairs are as in `assign_pairs`; `lengths[p, cluster]` is the squared
+    Row t of `costs` belongs to unit `order[t]`. Pairs are as in `assign_pairs`. `lengths[p, cluster]` is the squared
     distance of the units of pair p in the metric of a cluster. A broken must-link costs its confidence times the mean
-    of its lengths in both clusters, a broken cannot-link its confidence times what its length is below `longest`, if it
-    is. Partners without a cluster (-1) do not count. Writes `labels`; `prices` is work space, one per cluster. Ties in
-    cost: the present cluster, then the lowest. Returns the sum of `costs` where the units are now.
+    of its lengths in both clusters. A broken cannot-link costs its confidence times `longest` minus its length, or 0 if
+    that is negative. Partners without a cluster (-1) do not count. Writes `labels`; `prices` is work space, one per
+    cluster. Ties in cost: the present cluster, then the lowest. Returns the sum of `costs` of the units in their
+    clusters.
     """
     turn: cython.Py_ssize_t
     entry: cython.Py_ssize_t

@@ -57,7 +57,7 @@ def _receive(
     messages: cython.double[:, ::1],
     incoming: cython.double[:, ::1],
 ) -> cython.double:
-    """Write the normalised message from a variable to a factor into `incoming[place]`; return what was taken off."""
+    """Write the normalised message from a variable to a factor into `incoming[place]`; return the log-normaliser."""
     state: cython.Py_ssize_t
     scale: cython.double
     if clamped[variable] >= 0:
@@ -82,8 +82,8 @@ def _pass_potts(
 ) -> cython.void:
     """Write the message of a Potts factor to one variable, given the message `source` of the other, into `target`.
 
-    The sum over the other states is never a difference of nearly equal numbers: the state with the largest message is
-    summed apart.
+    The state with the largest message is summed separately, so that the sum over the other states is never a difference
+    of nearly equal numbers.
     """
     state: cython.Py_ssize_t
     top: cython.Py_ssize_t = 0
@@ -225,10 +225,10 @@ def _weigh_choices(
     incoming: cython.double[:, ::1],
     shares: cython.double[::1],
 ) -> cython.double:
-    """Log-probability of each choice of a mixture factor, the free draw last; return the scales of the messages.
+    """Compute the log-probability of each choice of a mixture factor, the free draw last; return the log-normalisers.
 
-    Reads all but `incoming`, which receives the messages of the variables and, in the last row but one, the log-score
-    of each label of the factor, and `shares`.
+    Writes `shares`, the log-probabilities, and `incoming`: the messages of the variables and, in the last row but one,
+    the log-score of each label of the factor. Reads all other arrays.
     """
     entry: cython.Py_ssize_t
     place: cython.Py_ssize_t
@@ -354,12 +354,13 @@ def propagate(
     Reads the arrays up to `is_loopy`. Factor f joins the variables `variables[factor_ptr[f]:factor_ptr[f + 1]]`. Part p
     has the factors `order[part_ptr[p]:part_ptr[p + 1]]`, parents before children, and the variables
     `members[member_ptr[p]:member_ptr[p + 1]]`. Its cutset variables are clamped to every combination of states, one
-    after the other; the rest is a forest, on which one sweep in each direction is exact. A loopy part has no cutset and
-    is swept until no message changes by more than `tol`.
+    after the other. Without them the part is a forest, on which one sweep in each direction is exact. A loopy part has
+    no cutset and is swept until no message changes by more than `tol`.
 
-    Writes the others. `clamped` holds -1 before and after. `marginals[v, j]` is P(v = j). For a Potts factor,
-    `joint[f, j]` is the probability that both variables are j. For a mixture factor it is that of its own label j,
-    `drawn[f, j]` is the part of it that was drawn freely, and `choices[e]` is the probability that entry e was copied.
+    Writes all other arrays. `clamped` holds -1 before and after. `marginals[v, j]` is P(v = j). For a Potts factor,
+    `joint[f, j]` is the probability that both variables are j. For a mixture factor, `joint[f, j]` is the probability
+    of its own label j, `drawn[f, j]` the part of this probability from free draws, and `choices[e]` the probability
+    that entry e was copied.
     """
     part: cython.Py_ssize_t
     place: cython.Py_ssize_t
@@ -406,7 +407,7 @@ def propagate(
                             free_scores, clamped, beliefs, messages, incoming, shares))  # fmt: skip
                     if change <= tol:
                         break
-                # The Bethe formula, which is exact on forests: messages are normalised, so every scale is added again.
+                # The Bethe formula, exact on forests. Messages are normalised, so every log-normaliser is added again.
                 norm = 0.0
                 for place in range(part_ptr[part], part_ptr[part + 1]):
                     factor = order[place]

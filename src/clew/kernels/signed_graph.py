@@ -1,7 +1,7 @@
 """Moves between clusters of a signed graph, and a packing of bad triangles.
 
 A *unit* is a set of rows that stay together. The *net weight* of two units is above 0 if they belong together and below
-0 if they do not. It is the stored weight less ``gap * rows[u] * rows[v]``, so that pairs that are not stored have a
+0 if they do not. It is the stored weight minus ``gap * rows[u] * rows[v]``, so that pairs that are not stored have a
 weight, too. Cannot-linked units must not share a cluster; the cannot-links are edges and cliques, as in
 `clew.solvers.coloring.CliqueGraph`.
 """
@@ -29,7 +29,7 @@ def _is_blocked(
     after: cython.longlong[::1],
     clique_mark: cython.longlong[::1],
 ) -> cython.bint:
-    """Whether a unit of `cluster` shares a clique with `unit`; looks through the clique or the cluster, if smaller."""
+    """Whether a unit of `cluster` shares a clique with `unit`. Searches the smaller of the clique and the cluster."""
     entry: cython.longlong
     place: cython.longlong
     clique: cython.longlong
@@ -114,12 +114,12 @@ def move_units(
 ) -> cython.longlong:
     """Move units, one at a time, to the cluster that attracts them most or to a new one; return the number of moves.
 
-    A move must lower the cost by more than `tolerance`. Passes go over the units in `order` until a pass over all of
-    them moves none; passes in between leave out units around which nothing changed. Reads the weights of each unit's
+    A move must lower the cost by more than `tolerance`. Passes visit the units in `order` until a pass over all of them
+    moves none. Passes in between skip units whose neighbours have not changed. Reads the weights of each unit's
     neighbours (`ptr`, `others`, `weights`, without the unit itself), its number of rows and its cannot-links. Writes
     `cluster_of`, which holds numbers below the number of units and satisfies the cannot-links on entry and on return.
-    Scratch of a column per unit: `lists` (5 rows), `marks` (3 rows) and `sums` (2 rows); `clique_mark` has a place per
-    clique. Ties: a unit stays; else it takes the cluster that its neighbours name first.
+    Work space with a column per unit: `lists` (5 rows), `marks` (3 rows) and `sums` (2 rows); `clique_mark` has an
+    entry per clique. Ties: a unit stays, or else joins the cluster of the neighbour that is listed first.
     """
     n: cython.Py_ssize_t = order.shape[0]
     step: cython.Py_ssize_t
@@ -265,10 +265,11 @@ def pack_triangles(
     clustering pays at least the smallest of the three weights. Packed triangles share the weight of a pair but
     never use more than all of it. So the sum of their payments is a lower bound on the cost of every clustering.
 
-    Reads the net weight of each stored pair, in both directions, with `twin` the place of the other direction, and the
-    cannot-links. Writes `residual` (per stored pair, the net weights above 0 on entry) and adds to `bound` the payment
-    of each triangle at the smaller unit of its negative pair. Scratch with a place per unit: `capacity` and `marks` (3
-    rows of -1 on entry); `clique_mark` has a place per clique (-1 on entry). Stops after `work_limit` triangles.
+    Reads the net weight of each stored pair, in both directions, with `twin` the position of the other direction, and
+    the cannot-links. Writes `residual` (per stored pair, the net weights above 0 on entry) and adds to `bound` the
+    payment of each triangle at the smaller unit of its negative pair. Work space with an entry per unit: `capacity` and
+    `marks` (3 rows of -1 on entry); `clique_mark` has an entry per clique (-1 on entry). Stops after `work_limit`
+    triangles.
     """
     unit: cython.longlong
     middle: cython.longlong

@@ -142,7 +142,7 @@ def merge_edges(
     (0), highest (1) or mean (2) distance of `counts[e]` pairs of rows. The next six arrays are the cannot-links. On
     entry `parent` and `last` are 0, 1, …; `following`, `marks`, `head`, `tail` and `slot` are -1; `degree` is 0, all
     with one entry per component. `next_half`, `heap` and `keys` have two entries per edge. All but the cannot-links
-    are used up. Writes `pairs` and `heights`. Ties: the edge listed first.
+    are overwritten. Writes `pairs` and `heights`. Ties: the edge listed first.
 
     The two halves of edge e are 2 e and 2 e + 1; a cluster keeps a linked list of halves. An edge whose value is
     negative is gone.
@@ -202,7 +202,7 @@ def merge_edges(
             pairs[n_merges, 1] = gone
             heights[n_merges] = key
             n_merges += 1
-            before = -1  # edges that are gone leave the list
+            before = -1  # edges that are gone are removed from the list
             half = head[kept]
             head[kept] = -1
             while half >= 0:
@@ -324,8 +324,8 @@ def merge_centroids(
     of the centres to the `pivots`. The next six arrays are the cannot-links. On entry `parent`, `last` and `alive` are
     0, 1, …; `following` and `marks` are -1, all with one entry per component. `nearest` and `bounds` are work space:
     the nearest later cluster, and a lower bound on its distance, which is checked when its turn comes. All but the
-    pivots and the cannot-links are used up. Adds the number of distances computed to `n_computed`. Writes `pairs` (the
-    first of a pair keeps its name) and `heights`. Ties: the lowest component.
+    pivots and the cannot-links are overwritten. Adds the number of distances computed to `n_computed`. Writes `pairs`
+    (the first of a pair keeps its name) and `heights`. Ties: the lowest component.
     """
     n_alive: cython.Py_ssize_t = alive.shape[0]
     n_merges: cython.Py_ssize_t = 0

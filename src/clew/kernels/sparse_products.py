@@ -1,4 +1,4 @@
-"""Products of sparse rows: the largest ones of each row, and those of given pairs of rows."""
+"""Dot products of sparse rows: the largest products of each row, and the products of given pairs of rows."""
 
 import cython
 
@@ -21,10 +21,10 @@ def top_products(
 
     Query row q has the values ``values[row_ptr[q]:row_ptr[q + 1]]`` of the features beside them. Feature f has the
     ``weights`` of the ``rows`` in ``feature_ptr[f]:feature_ptr[f + 1]``. Row ``own + q`` is the query row itself and is
-    left out; a negative `own` leaves none out. A query row's features are read in their order until `most_visited`
-    entries of `rows` have been seen, so that the features that come first count most. Writes `neighbours` and
-    `products`, largest product first, and -1 and 0 where no further row shares a feature. Scratch with a place per row:
-    `sums` (0 on entry) and `touched`. Ties: the row that was reached first.
+    left out; a negative `own` leaves none out. The features of a query row are read in their order until `most_visited`
+    entries of `rows` have been read, so the first features count most. Writes `neighbours` and `products`, largest
+    product first, padded with -1 and 0 if no further row shares a feature. Work space with an entry per row: `sums` (0
+    on entry) and `touched`. Ties: the row that was reached first.
     """
     query: cython.Py_ssize_t
     entry: cython.Py_ssize_t

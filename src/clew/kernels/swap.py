@@ -21,8 +21,8 @@ def nearest_two(
 ) -> cython.double:
     """Find the nearest and second-nearest slot of every unit; return the sum of the nearest costs.
 
-    Reads `costs` and `medoids` (two or more), writes the rest. `removal` is what each slot saves: the sum of
-    `second_cost - near_cost` over its units. Ties go to the lowest slot.
+    Reads `costs` and `medoids` (two or more); writes all other arrays. `removal` is the cost of removing each slot: the
+    sum of `second_cost - near_cost` over its units. Ties go to the lowest slot.
     """
     unit: cython.Py_ssize_t
     slot: cython.Py_ssize_t
@@ -67,7 +67,7 @@ def _swap(
     second_cost: floating[::1],
     removal: cython.double[::1],
 ) -> cython.double:
-    """Put `candidate` into `slot` and repair what `nearest_two` wrote; return the sum of the nearest costs."""
+    """Put `candidate` into `slot` and update the arrays of `nearest_two`; return the sum of the nearest costs."""
     unit: cython.Py_ssize_t
     other: cython.Py_ssize_t
     cost: floating
@@ -208,7 +208,7 @@ def _cheapest_apart(
             ):
                 best = cluster
         if best < 0 or spent[place] + costs[place, best] + rest[place + 1] >= lowest:
-            place -= 1  # dearer clusters of this unit cannot help either
+            place -= 1  # more expensive clusters of this unit cannot help either
             continue
         trail[place] = cython.cast(cython.int, best)
         if place + 1 == last:
@@ -310,7 +310,7 @@ def _change(
     second_cost: floating[::1],
     change: cython.double[::1],
 ) -> cython.double:
-    """Add to `change` what a candidate changes per slot that it replaces; return the part common to all slots."""
+    """Add to `change` the change of cost for each slot that a candidate may replace; return the common part."""
     unit: cython.Py_ssize_t
     cost: floating
     common: cython.double = 0.0
@@ -361,7 +361,7 @@ def swap_eagerly(
     pays if it saves more than `rounding` times the sum of all second-nearest costs, which covers rounding errors.
 
     Reads `costs`, `order`, `tied`, the cannot-links from `part_ptr` to `witness`, and the limits. Updates `medoids`,
-    `is_medoid`, what `nearest_two` wrote, `tied_costs`, `labels` (of tied units) and `totals`. Writes the buffers
+    `is_medoid`, the arrays of `nearest_two`, `tied_costs`, `labels` (of tied units) and `totals`. Writes the buffers
     `change`, `rest`, `spent`, `trail`, `trial` and `saved`. Of equal slots the lowest is replaced.
     """
     n_candidates: cython.Py_ssize_t = costs.shape[0]
@@ -431,9 +431,9 @@ def swap_changes(
     removal: cython.const[cython.double][::1],
     changes: cython.double[:, ::1],
 ):
-    """Fill `changes` with what each swap of a candidate (row) into a slot (column) adds to the sum of nearest costs.
+    """Change of the sum of nearest costs for each swap of a candidate (row) into a slot (column). Writes `changes`.
 
-    Reads what `nearest_two` wrote.
+    Reads the arrays that `nearest_two` wrote.
     """
     candidate: cython.Py_ssize_t
     slot: cython.Py_ssize_t

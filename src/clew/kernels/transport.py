@@ -1,4 +1,4 @@
-"""Assignment of rows to clusters whose sizes have limits: a minimum-cost flow with one sink for each cluster."""
+"""Assign rows to clusters whose sizes have limits, by a minimum-cost flow with one sink for each cluster."""
 
 import cython
 
@@ -63,7 +63,7 @@ def _cheapest(
     counts: cython.longlong[:, ::1],
     bounds: cython.double[:, ::1],
 ) -> cython.longlong:
-    """The row of cluster `source` that is cheapest to move to `target`, or -1 where the cluster is empty."""
+    """The row of cluster `source` that is cheapest to move to `target`, or -1 if the cluster is empty."""
     row: cython.longlong
     while True:
         while counts[source, target] > 0:
@@ -97,7 +97,7 @@ def _move(
     counts: cython.longlong[:, ::1],
     bounds: cython.double[:, ::1],
 ) -> cython.void:
-    """Take a row out of its cluster's chain and put it at the front of another's."""
+    """Move a row from the list of its cluster to the front of another list."""
     other: cython.Py_ssize_t
     source: cython.Py_ssize_t = labels[row]
     if before[row] >= 0:
@@ -165,18 +165,18 @@ def route_excess(
 ) -> cython.longlong:
     """Move rows along cheapest paths until every cluster has a size within its limits; return the number of paths.
 
-    The graph has a node for each of the k clusters and, as node k, a reserve that balances the sizes. An
-    arc between two clusters moves the row that is cheapest to move; an arc between a cluster and the reserve changes
-    the cluster's `flows`, the size it is to have. Prices keep the reduced costs of all arcs at 0 or above (successive
-    shortest paths), so that the result is the cheapest assignment within the limits.
+    The graph has a node for each of the k clusters and, as node k, a reserve that balances the sizes. An arc between
+    two clusters moves the row that is cheapest to move. An arc between a cluster and the reserve changes the cluster's
+    entry of `flows`, its target size. Prices keep the reduced costs of all arcs at 0 or above (successive shortest
+    paths), so the result is the cheapest assignment within the limits.
 
-    Reads `costs` (n, k), `lower` and `upper` (k). Reads and writes `labels` (n; each row where ``costs + prices`` is
-    lowest), `prices` (k + 1) and `flows` (k; within the limits, at the upper one where the price is above the
-    reserve's, at the lower one where it is below). Writes the rest, which the caller only allocates: `first` (k),
-    `after` and `before` (n) chain the rows of each cluster; `excess`, `distances`, `previous`, `settled` (k + 1)
-    belong to the path search; `keys`, `rows` (k, k, m), `counts` and `bounds` (k, k) hold the m rows that are
-    cheapest to move along each arc, and `lengths` (k, k) the lowest cost of these moves. Returns -1 where the limits
-    cannot hold. Ties go to the lowest cluster.
+    Reads `costs` (n, k), `lower` and `upper` (k). Reads and writes `labels` (n; each row in the cluster with the lowest
+    ``costs + prices``), `prices` (k + 1) and `flows` (k; within the limits, at the upper limit if the price is above
+    the reserve's, at the lower limit if it is below). Writes all other arrays, which the caller only allocates: `first`
+    (k), `after` and `before` (n) are linked lists of the rows of each cluster; `excess`, `distances`, `previous`,
+    `settled` (k + 1) belong to the path search; `keys`, `rows` (k, k, m), `counts` and `bounds` (k, k) hold the m rows
+    that are cheapest to move along each arc, and `lengths` (k, k) the lowest cost of these moves. Returns -1 if the
+    limits cannot hold. Ties go to the lowest cluster.
     """
     n_rows: cython.Py_ssize_t = costs.shape[0]
     k: cython.Py_ssize_t = costs.shape[1]
