@@ -38,6 +38,14 @@ def test_audit_as_json(clew, answers):
     assert told["answers"][0]["likely"] in ("same", "different") and set(told["error_rates"]) == {"ann", "bob"}
 
 
+@pytest.mark.parametrize("model", ["constrained-gaussian-mixture", "soft-group-mixture"])
+def test_audit_with_a_mixture_takes_answers_that_cannot_all_hold(clew, answers, model):
+    result = clew("audit", *WORDS, "-k", 3, "--model", model)
+    assert result.exit_code == 0, result.output
+    first = next(line for line in result.stdout.splitlines() if "–" in line)
+    assert "b – g" in first and "The model has the two apart" in " ".join(result.stdout.split())
+
+
 def test_audit_writes_the_answers_that_change_the_clustering(clew, answers):
     result = clew("audit", *WORDS, "-k", 3, "--filtered", "useful.csv")
     assert result.exit_code == 0, result.output
