@@ -35,6 +35,11 @@ def test_noisy_soft_pairs_turn_the_clusters_and_hard_ones_distort_them(seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["Iris", "Wine"])
 def test_soft_pairs_of_unclear_rows_help_and_hard_ones_do_not_help_more(name):
-    """Section 3.2: mean error on the other half over 20 repeats."""
-    none, soft, hard = (np.mean(errors) for errors in halves(name, 20).values())
-    assert soft <= none and soft <= hard
+    """Section 3.2: error on the other half.
+
+    The paper prints medians over 20 repeats (whole numbers of rows). Of 20 repeats, one can decide the mean: it takes
+    more to compare means.
+    """
+    errors = np.array(list(halves(name, 100).values()))
+    for none, soft, hard in (np.median(errors[:, :20], axis=1), errors.mean(axis=1)):
+        assert soft <= none and soft <= hard
