@@ -94,7 +94,6 @@ ABLATION: dict[str, dict[str, Any]] = {
     "without medoids": {"active._auto._EXPLORE_EVERY": 10**9},
     "without shared uncertainty": {"active._auto._STEPS": 0},
     "without checks": {"active._answer_errors._SUSPICIOUS": 0.0},
-    "without an error model": {"active._answer_errors._MOST_ERRORS": 1e-9},
 }
 
 # Strategies that fit a model again between questions may take longer.

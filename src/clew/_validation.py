@@ -88,6 +88,14 @@ def above(low: float) -> Allowed:
     )
 
 
+def below(low: float, high: float) -> Allowed:
+    """Numbers from `low` to below `high`."""
+    return Allowed(
+        f"a number from {low:g} to below {high:g}",
+        lambda value: _is_a(Real, value) and low <= _as_float(value) < high,
+    )
+
+
 def at_most(high: float) -> Allowed:
     """Finite numbers up to `high`."""
     return Allowed(
@@ -118,6 +126,7 @@ def texts() -> Allowed:
     )
 
 
+ERROR_RATE = below(0, 0.5)
 NONE = Allowed("None", lambda value: value is None)
 RANDOM_STATE = Allowed(
     "an integer >= 0, a numpy Generator or RandomState, or None",

@@ -80,7 +80,8 @@ def ask(questions, n=None):
             assert question.key not in asked | pending
             assert (known[0] is not None) == question.check
         pending.update(pairs)
-    assert checks(questions) <= 0.05 * (len(questions.answers) + 1)
+    if not view.expects_errors:  # else second opinions are asked where they pay
+        assert checks(questions) <= 0.05 * (len(questions.answers) + 1)
     return found
 
 

@@ -208,7 +208,7 @@ def test_a_contradiction_in_the_log_is_kept_out_of_use(strategy):
     questions.replay([((0, 3), SAME), ((3, 6), SAME), ((0, 6), DIFFERENT), ((1, 4), UNSURE)])
     run_out(questions, Oracle(y))
     (conflict,) = questions.conflicts
-    assert conflict.chain == (0, 3, 6)
+    assert (conflict.chain[0], conflict.chain[-1]) == (0, 6)  # through row 3, or through a row of a second opinion
     assert questions.view.knowledge.relation(0, 6) is SAME
 
 

@@ -11,17 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from clew._validation import check_parameters, integer, words
-from clew.active._answer_errors import (
-    Placement,
-    check_question,
-    error_rate,
-    own_probabilities,
-    place_rows,
-    placed_rows,
-    with_suspects_priced,
-)
+from clew.active._answer_errors import check_question, own_probabilities, place_rows, placed_rows
 from clew.active._answers import Pair
 from clew.active._explore_consolidate import half_placed
+from clew.active._posterior import Posterior
+from clew.active._second_opinions import likely_labels, next_opinion, posterior_of
 from clew.active._strategy import Strategy
 from clew.active._uncertain_matches import UncertainMatches
 from clew.active._view import View
@@ -50,7 +44,8 @@ class Auto(Strategy):
     class probabilities. The next row is one with a small margin between its two most probable neighbourhoods, in a
     region where the neighbours have small margins too. The row is compared with neighbourhoods in order of probability,
     so that most rows take one question. While clusters are missing, every third row is the medoid of a base cluster
-    without answers.
+    without answers. Where answers may be wrong, all of them are weighed against each other, and second opinions are
+    asked where they pay.
 
     Parameters
     ----------
@@ -93,6 +88,12 @@ class Auto(Strategy):
             yield from self._matches()(view, rng)
             return
         while True:
+            if view.expects_errors and len(view.answer_arrays.first):
+                question = next_opinion(view, self.kernel_sum(view), self._beliefs(view))
+                if question is None:
+                    return
+                yield question
+                continue
             posterior = self._posterior(view)
             check = check_question(view, posterior.labelled, posterior.own_probabilities)
             if check is not None:
@@ -109,12 +110,9 @@ class Auto(Strategy):
         if self.groups == "small":
             return self._matches().labels(view)
         kernels = self.kernel_sum(view)
+        if view.expects_errors and len(view.answer_arrays.first):
+            return likely_labels(view, self._beliefs(view))
         known = view.constraints()
-        if view.neighbourhoods:
-            placed = place_rows(view, kernels)
-            if placed.suspects and not view.prior:
-                return self._placement_labels(view, kernels, placed)
-            known = with_suspects_priced(known, placed) | view.prior  # prior constraints stay certain
         certain = known.at_least(1.0).closure()
         n_clusters = max(self._n_clusters(view), len(view.neighbourhoods))
         while True:
@@ -131,18 +129,9 @@ class Auto(Strategy):
     def _matches(self) -> UncertainMatches:
         return UncertainMatches(n_neighbors=self.n_neighbors, random_state=self.random_state)
 
-    def _placement_labels(self, view: View, kernels: KernelSum, placed: Placement) -> IntArray:
-        """Labels if some answers are wrong: placed rows get their most likely class, and other rows are predicted.
-
-        Entailment would spread a wrong answer to many rows, so the placement is used instead of the closure.
-        """
-        medoids = unlabelled_medoids(kernels, placed.labelled, placed.weights.partition, self._n_clusters(view))
-        n_classes = max(int(placed.labelled.classes.max()) + 1, self._n_clusters(view))
-        labels = class_probabilities(kernels, concatenated(placed.labelled, medoids), placed.weights, n_classes).argmax(
-            axis=1
-        )
-        labels[placed.labelled.rows] = placed.labelled.classes
-        return labels
+    def _beliefs(self, view: View) -> Posterior:
+        """The posterior given all answers, where they may be wrong."""
+        return posterior_of(view, self.kernel_sum(view), f"{self.n_neighbors} {self.random_state}")
 
     def _n_clusters(self, view: View) -> int:
         """The given number of clusters; else the number of neighbourhoods, and at least the guess from the spectrum."""
@@ -160,42 +149,40 @@ class Auto(Strategy):
         key = f"auto {self.n_neighbors} {self.random_state} {n_clusters}"
         return view.once(key, lambda: build_kernels(self._neighbor_graph(view), n_clusters, self.random_state))
 
-    def _posterior(self, view: View) -> _Posterior:
+    def _posterior(self, view: View) -> _ClassProbabilities:
         """Class probabilities of all rows, recomputed only if the neighbourhoods have changed."""
         n_clusters = self._n_clusters(view)
         kernels = self.kernel_sum(view)
         labelled = placed_rows(view) if view.neighbourhoods else None
-        n_said = view.n_answers if error_rate(view) else 0  # if answers may be wrong, every answer matters
         known = (
             b"" if labelled is None else labelled.rows.tobytes() + labelled.classes.tobytes(),
-            n_said,
             len(view.unsure) if labelled is None else 0,
         )
-        last: _Posterior | None = view.latest.get("auto")
+        last: _ClassProbabilities | None = view.latest.get("auto")
         if last is not None and last.kernels is kernels and last.known == known:
             return last
         view.latest["auto"] = posterior = self._new_posterior(view, kernels, known, n_clusters)
         return posterior
 
     def _new_posterior(
-        self, view: View, kernels: KernelSum, known: tuple[bytes, int, int], n_clusters: int
-    ) -> _Posterior:
+        self, view: View, kernels: KernelSum, known: tuple[bytes, int], n_clusters: int
+    ) -> _ClassProbabilities:
         if view.neighbourhoods:
-            labelled, weights, _ = place_rows(view, kernels)
+            labelled, weights = place_rows(view, kernels)
         else:
             labelled = LabelledRows(_start(view, kernels), np.zeros(1, dtype=np.int64), np.ones(1))
             weights = prior_weights(kernels)
         medoids = unlabelled_medoids(kernels, labelled, weights.partition, n_clusters)
         n_classes = max(int(labelled.classes.max()) + 1, n_clusters)
         probabilities = class_probabilities(kernels, concatenated(labelled, medoids), weights, n_classes)
-        return _Posterior(known, kernels, labelled, weights, medoids.rows, probabilities)
+        return _ClassProbabilities(known, kernels, labelled, weights, medoids.rows, probabilities)
 
 
 @dataclass(frozen=True)
-class _Posterior:
+class _ClassProbabilities:
     """Class probabilities: first of the neighbourhoods, then of base clusters without labelled rows."""
 
-    known: tuple[bytes, int, int]
+    known: tuple[bytes, int]
     kernels: KernelSum
     labelled: LabelledRows
     weights: KernelWeights
@@ -227,7 +214,7 @@ def _start(view: View, kernels: KernelSum) -> IntArray:
     return prototypes[np.lexsort((-sizes, doubts))[:1]]
 
 
-def _next_question(view: View, posterior: _Posterior) -> Pair | None:
+def _next_question(view: View, posterior: _ClassProbabilities) -> Pair | None:
     """The best row that can be asked about, paired with its most probable open neighbourhood."""
     rows = _candidates(view)
     uncertainty = posterior.uncertainty[rows]
@@ -264,7 +251,7 @@ def region_uncertainty(kernels: KernelSum, probabilities: FloatArray) -> FloatAr
     return around * (own + _OWN)
 
 
-def _most_probable(view: View, posterior: _Posterior, row: int) -> int | None:
+def _most_probable(view: View, posterior: _ClassProbabilities, row: int) -> int | None:
     """The representative of the most probable neighbourhood that a row may still belong to."""
     if not view.neighbourhoods:
         start = int(posterior.labelled.rows[0])

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from clew._base import ConstrainedClusterer, quietly
-from clew._validation import as_generator, check_matrix, check_parameters, is_table, number
+from clew._validation import ERROR_RATE, NONE, as_generator, check_matrix, check_parameters, is_table, number
 from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair, Question, Stated, Which
 from clew.active._auto import Auto
 from clew.active._knowledge import Knowledge
@@ -55,6 +55,8 @@ class Answered:
         The answer that the clustering predicted when the question was asked.
     conflict : bool
         True if the answer contradicts earlier answers. It is then not used until the conflict is resolved.
+    votes : tuple of (str, Answer or int, float)
+        Annotator, answer and confidence of everybody who answered the question, where their names are known.
     """
 
     question: Entry
@@ -62,6 +64,7 @@ class Answered:
     confidence: float = 1.0
     expected: Answer | None = None
     conflict: bool = False
+    votes: tuple[tuple[str, Any, float], ...] = ()
 
     by_position: ClassVar[bool] = True
 
@@ -114,6 +117,10 @@ class Questions:
     check_share : float, default=0.05
         Largest share of check questions, whose answers are already implied, from 0 (none) to 0.05. A strategy proposes
         a check question if it suspects a wrong answer (`Auto` does).
+    error_rate : float, optional
+        Expected share of wrong answers, from 0 to below 0.5. If it is above 0, every answer is evidence and not a fact:
+        `Auto` weighs all answers against each other and asks for second opinions where they pay. Default: answers are
+        facts until some of them contradict each other.
     records : table, optional
         The rows as a table, for strategies that compare records (`UncertainMatches`, `Auto`). Default: X, if X is a
         table.
@@ -140,12 +147,13 @@ class Questions:
         *,
         trust_n_clusters: bool = True,
         check_share: float = MOST_CHECKS,
+        error_rate: float | None = None,
         records: Any = None,
     ) -> None:
         strategy = Auto() if strategy is None else strategy
         _check_strategy(strategy)
-        self.check_share = check_share
-        check_parameters(self, {"check_share": number(0, MOST_CHECKS)})
+        self.check_share, self.error_rate = check_share, error_rate
+        check_parameters(self, {"check_share": number(0, MOST_CHECKS), "error_rate": ERROR_RATE | NONE})
         if n_clusters is not None and (not isinstance(n_clusters, int | np.integer) or n_clusters < 1):
             raise ParameterError(f"n_clusters={n_clusters!r}: expected an integer >= 1, or None where it is unknown.")
         if is_table(X):
@@ -261,10 +269,13 @@ class Questions:
         if question.first == question.second:
             return SAME
         found = view.known(question.first, question.second)
-        if question.check and found in (SAME, DIFFERENT) and question.key not in view.asked:
+        is_new = question.key not in view.asked and question.key not in view.waiting.pairs
+        if question.check and found in (SAME, DIFFERENT) and is_new:
+            if view.expects_errors:
+                return None
             n_checks = sum(isinstance(one, Pair) and one.check for one in view.waiting)
             n_checks += int((view.said[:, 3] == 1).sum())
-            if n_checks + 1 <= self.check_share * (len(self._log) + 1) and question.key not in view.waiting.pairs:
+            if n_checks + 1 <= self.check_share * (len(self._log) + 1):
                 return None
         return UNSURE if found is None and not view.is_open(*question.key) else found
 
@@ -475,6 +486,7 @@ class Questions:
             self._cache,
             deduces=self.trust_n_clusters,
             records=self.records,
+            error_rate=self.error_rate,
         )
 
     # -- log, constraints and labels -------------------------------------------------------------------------------
@@ -761,7 +773,10 @@ class Stack:
 
 def _take(view: View, entry: Answered) -> Answered:
     """Add an entry to a view. Returns the entry with `conflict` set."""
-    return replace(entry, conflict=not view.take(said_in(entry), volunteered=isinstance(entry.question, Stated)))
+    given = entry.votes or (("", entry.answer, entry.confidence),)
+    votes = [(name, said_in(replace(entry, answer=answer)), confidence) for name, answer, confidence in given]
+    is_volunteered = isinstance(entry.question, Stated)
+    return replace(entry, conflict=not view.take(said_in(entry), volunteered=is_volunteered, votes=votes))
 
 
 def run(questions: Questions, oracle: Callable[[Question], Any], budget: int) -> int:

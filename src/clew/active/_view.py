@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from clew.active._annotators import CERTAIN, AnswerArrays
 from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair
 from clew.active._knowledge import Knowledge
 from clew.active._pending import PendingQuestions
@@ -27,6 +28,8 @@ _NUMBER = {SAME: 1, DIFFERENT: -1, UNSURE: 0}
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+# The answer of one annotator: name, pairs with answers, confidence.
+Vote = tuple[str, list[tuple[Pair, Answer]], float]
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,8 @@ class View:
         For each answer, the pairs that it decides, oldest answer first. Contradicting answers are included.
     n_contradictions : int
         Number of answers that contradict earlier answers.
+    n_disputed : int
+        Number of pairs about which annotators gave opposite answers.
     constraints : callable
         Returns prior constraints, answers and deduced pairs as `Constraints`.
     knowledge : Knowledge
@@ -98,6 +103,11 @@ class View:
         Guesses: pair of rows → (answer, confidence).
     prior : Constraints
         Constraints given before the first answer.
+    error_rate : float or None
+        Expected share of wrong answers, if it is given.
+    annotators : list of str
+        Names of annotators, in the order of their first answers. Names that differ only in case or in spaces at the
+        ends are one annotator.
     latest : dict
         Last results of the strategies on this view, so that a restarted strategy need not compute them again.
     placed : ndarray of bools
@@ -119,12 +129,13 @@ class View:
         *,
         deduces: bool = True,
         records: Table | None = None,
+        error_rate: float | None = None,
     ) -> None:
-        self.records = records
+        self.records, self.error_rate = records, error_rate
         self.X, self.n_clusters, self.knowledge, self.prior = X, n_clusters, knowledge, prior
         self.n_rows = int(X.shape[0])
         self.told: list[list[tuple[Pair, Answer]]] = []
-        self.n_contradictions = 0
+        self.n_contradictions, self.n_disputed = 0, 0
         self.asked: set[tuple[int, int]] = set()
         self.unsure: set[tuple[int, int]] = set()
         self.decided: set[tuple[int, int]] = set()
@@ -137,6 +148,10 @@ class View:
         self.fit: Callable[[int | None], npt.NDArray[Any]] = lambda n_answers: np.zeros(self.n_rows, dtype=np.int64)
         self.constraints: Callable[[], Constraints] = lambda: Constraints(n_samples=self.n_rows)
         self._store, self._deduces, self._said = cache, deduces, array("q")
+        self.annotators: list[str] = []
+        self._numbers: dict[str, int] = {}
+        # Answers as evidence: rows, sign and annotator of each, its confidence, and the number of answers so far.
+        self._evidence, self._confidence, self._n_evidence = array("q"), array("d"), list[int]()
         self._journal, self._marks = knowledge.journal, list[int]()
         self._members: list[int] = []
         self._doubts: dict[int, set[int]] = {}
@@ -164,17 +179,36 @@ class View:
         """
         return np.array(self._said, dtype=np.int64).reshape(-1, 4)
 
+    @property
+    def answer_arrays(self) -> AnswerArrays:
+        """All answers "same" and "different" as evidence: every annotator's own, also where they contradict."""
+        columns = np.array(self._evidence, dtype=np.int64).reshape(-1, 4)
+        return AnswerArrays.of(columns, np.array(self._confidence, dtype=np.float64))
+
+    @property
+    def expects_errors(self) -> bool:
+        """Whether answers may be wrong: an error rate is given, answers contradict, or there are too many groups."""
+        if self.error_rate is not None:
+            return self.error_rate > 0
+        too_many = self.n_clusters is not None and len(self._members) > self.n_clusters
+        return bool(self.n_contradictions or self.n_disputed or too_many)
+
     def once(self, key: str, make: Callable[[], Any]) -> Any:
         """Return the result of `make`, computed once per data set. Use it for results that do not depend on answers."""
         return self._store.once(key, make)
 
     # -- answers ---------------------------------------------------------------------------------------------------
 
-    def take(self, said: list[tuple[Pair, Answer]], *, volunteered: bool = False) -> bool:
+    def take(
+        self, said: list[tuple[Pair, Answer]], *, volunteered: bool = False, votes: list[Vote] | None = None
+    ) -> bool:
         """Add the pairs of one answer or of one volunteered statement: all of them or none.
 
-        Returns False if the pairs contradict the closure so far. They are then not used, but count as asked.
+        Returns False if the pairs contradict the closure so far. They are then not used, but count as asked. `votes`
+        are the answers of each annotator, where they are known; volunteered pairs are certain.
         """
+        self._n_evidence.append(len(self._confidence))
+        self._vote([("", said, 1.0)] if votes is None else votes, certain=volunteered)
         self._marks.append(len(self._journal))
         self.told.append(said)
         for pair, answer in said:
@@ -215,12 +249,37 @@ class View:
             self._deduce(row)
         return True
 
+    def _vote(self, votes: list[Vote], *, certain: bool) -> None:
+        """Add the answers of annotators as evidence."""
+        answers = set()
+        for name, said, confidence in votes:
+            for pair, answer in said:
+                if answer is UNSURE:
+                    continue
+                answers.add((pair.key, answer))
+                who = CERTAIN if certain else self._annotator(name)
+                self._evidence.extend((pair.first, pair.second, _NUMBER[answer], who))
+                self._confidence.append(confidence)
+        if len({key for key, _ in answers}) < len(answers):
+            self._journal.note(setattr, self, "n_disputed", self.n_disputed)
+            self.n_disputed += 1
+
+    def _annotator(self, name: str) -> int:
+        """Number of an annotator."""
+        key = name.strip().casefold()
+        if key not in self._numbers:
+            self._numbers[key] = len(self.annotators)
+            self.annotators.append(name)
+        return self._numbers[key]
+
     def rewind(self, n_answers: int) -> None:
         """Take back all answers after the first `n_answers`, and forget guesses and results of strategies."""
         if n_answers < self.n_answers:
             self._journal.rewind(self._marks[n_answers])
             n_dropped = sum(map(len, self.told[n_answers:]))
             del self._said[len(self._said) - 4 * n_dropped :]
+            n_kept = self._n_evidence[n_answers]
+            del self._evidence[4 * n_kept :], self._confidence[n_kept:], self._n_evidence[n_answers:]
             del self._marks[n_answers:], self.told[n_answers:]
         self._closed.clear()
         self._cache = None

@@ -151,7 +151,7 @@ class GraphPropagation(ConstrainedClusterer):
         clusters = cluster_labels(constraints.at_least(1.0).closure(), self.n_clusters)
         seed = int(rng.integers(2**31))
         kernels = build_kernels(build_neighbor_graph(X, self.n_neighbors, seed), self.n_clusters, seed)
-        kernels = kernels.with_pair_evidence(*_known_pairs(constraints))
+        kernels = kernels.with_pair_evidence(*known_pairs(constraints))
         found = graph_propagation(kernels, constraints, clusters, penalty=self.penalty, work_limit=self.work_limit)
         self.probabilities_, self.kernel_weights_ = found.probabilities, found.kernel_weights
         self.cluster_labels_ = clusters
@@ -217,7 +217,7 @@ def graph_propagation(
     return PropagatedLabels(np.where(decided >= 0, decided, labels), probabilities, weights.values)
 
 
-def _known_pairs(constraints: Constraints) -> tuple[IntArray, npt.NDArray[np.bool_], FloatArray]:
+def known_pairs(constraints: Constraints) -> tuple[IntArray, npt.NDArray[np.bool_], FloatArray]:
     """Minimal set of pairs that entails all given ones: the pairs, whether they are together, and confidences.
 
     A certain component gives the pairs of its first row with each other row. A certain cannot-link gives the pair of
@@ -237,16 +237,23 @@ def _known_pairs(constraints: Constraints) -> tuple[IntArray, npt.NDArray[np.boo
     )
 
 
+def class_clusters(closed: Closure, clusters: IntArray) -> IntArray:
+    """Cluster of each component of a known class, -1 for all others."""
+    found = np.full(closed.n_components, -1)
+    named = np.flatnonzero(closed.labels >= 0)
+    places = np.argsort(clusters, kind="stable")
+    found[named] = places[np.searchsorted(clusters, closed.labels[named], sorter=places)]
+    return found
+
+
 def component_clusters(closed: Closure, clusters: IntArray) -> IntArray:
     """Cluster of each component that seeds one, -1 for all others.
 
     Components of known classes seed the clusters of these classes. As long as clusters are left, the largest component
     that is cannot-linked to all seeding components seeds the next one.
     """
-    found = np.full(closed.n_components, -1)
+    found = class_clusters(closed, clusters)
     named = np.flatnonzero(closed.labels >= 0)
-    places = np.argsort(clusters, kind="stable")
-    found[named] = places[np.searchsorted(clusters, closed.labels[named], sorter=places)]
     left = np.setdiff1d(np.arange(len(clusters)), found[named]).tolist()
     apart = (closed.sizes > 1) | closed.tied
     for component in named:

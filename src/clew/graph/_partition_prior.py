@@ -72,7 +72,7 @@ def propagate(
     if len(sample.rows):
         mean = partition_mean(kernels, sample, n_classes)
         if _partitions_lead(kernels, sample, weights, mean, n_classes):
-            return _around_mean(kernels, sample, mean, n_classes)
+            return around_mean(kernels, sample, mean, n_classes)
     return class_probabilities(kernels, concatenated(labelled, medoids), weights, n_classes)
 
 
@@ -91,7 +91,7 @@ def _partitions_lead(
     return bool(lead.mean() > (_LEAD if is_complete else _LEAD_WHILE_MISSING * (1 - agreement)))
 
 
-def _around_mean(kernels: KernelSum, labelled: LabelledRows, mean: PriorMean, n_classes: int) -> FloatArray:
+def around_mean(kernels: KernelSum, labelled: LabelledRows, mean: PriorMean, n_classes: int) -> FloatArray:
     """The prior mean plus a Gaussian process on the differences, scaled by its accuracy on left-out differences."""
     differences = np.eye(n_classes)[labelled.classes] - mean.leave_one_out
     prior = kernels.prior * np.append(np.ones(3), np.full(len(kernels.partitions), _CO_MEMBERSHIP))
@@ -105,8 +105,12 @@ def _around_mean(kernels: KernelSum, labelled: LabelledRows, mean: PriorMean, n_
     return normalized(scores)
 
 
-def partition_mean(kernels: KernelSum, labelled: LabelledRows, n_classes: int) -> PriorMean:
-    """Class probabilities from the base partitions and the labels in their clusters, smoothed over the graph."""
+def partition_mean(kernels: KernelSum, labelled: LabelledRows, n_classes: int, departure: float = np.inf) -> PriorMean:
+    """Class probabilities from the base partitions and the labels in their clusters, smoothed over the graph.
+
+    A base cluster leaves the one-to-one mapping if its labels are evidence for another class by more than `departure`,
+    in nats.
+    """
     counts = [_label_counts(one, labelled, n_classes) for one in kernels.partitions]
     evidence = [_class_evidence(one) for one in counts]
     prior = kernels.prior[3:] * (1 - _RESULT_WITHOUT_ANSWERS) / kernels.prior[3:].sum()
@@ -118,6 +122,8 @@ def partition_mean(kernels: KernelSum, labelled: LabelledRows, n_classes: int) -
     for place, (labels, scores) in enumerate(zip(kernels.partitions, evidence, strict=True)):
         overlap = _overlap(labels, reference, n_classes)
         class_of, total = _best(scores, scores + _ALIGNMENT * overlap)
+        assigned = np.where(class_of >= 0, scores[np.arange(len(scores)), class_of], scores.min(axis=1))
+        class_of = np.where(scores.max(axis=1) - assigned > departure, scores.argmax(axis=1), class_of)
         own = np.where(class_of[:, None] >= 0, class_of[:, None] == np.arange(n_classes), overlap)
         dirichlet.append(counts[place] + _OWN_CLASS * own + _ANY_CLASS / n_classes)
         posterior[place] = np.log(prior[place]) + _LABEL_EVIDENCE * total

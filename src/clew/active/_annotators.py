@@ -1,0 +1,98 @@
+"""Error rates of annotators, estimated from how probable their answers are (Dawid and Skene 1979, `dawid1979`).
+
+An annotator has two error rates: of saying "different" about rows of one group, and of saying "same" about rows of two
+groups. They are posterior means under beta priors. The prior of an annotator is the rate of all annotators together,
+and the prior of that rate is `error_rate`, if it is given.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+# The annotator of certain knowledge.
+CERTAIN = -1
+# Log-odds of certain knowledge, and the largest log-odds of an answer.
+_CERTAIN_LOG_ODDS, _MOST_LOG_ODDS = 15.0, 5.0
+# Prior error rate where none is given, and how many answers three priors are worth: that of all annotators together,
+# the same if a rate is given, and that of one annotator.
+USUAL_RATE = 0.1
+_ALL_STRENGTH, _TOLD_STRENGTH, _ONE_STRENGTH = 20.0, 100.0, 10.0
+# Bounds of an estimated rate. An annotator whose rate exceeds 1/2 would count as saying the opposite.
+_BOUNDS = _LEAST_RATE, _MOST_RATE = 0.002, 0.45
+
+
+class AnswerArrays(NamedTuple):
+    """Answers about pairs of rows, oldest first.
+
+    Example, "4 = 7" by the first annotator and "4 ≠ 9" by the second, who is not sure: ``first=[4, 4]``,
+    ``second=[7, 9]``, ``sign=[1, -1]``, ``annotator=[0, 1]``, ``confidence=[1, 0.7]``. Certain knowledge has the
+    annotator -1.
+    """
+
+    first: IntArray
+    second: IntArray
+    sign: IntArray
+    annotator: IntArray
+    confidence: FloatArray
+
+    def until(self, n: int) -> AnswerArrays:
+        """The first n answers."""
+        return AnswerArrays(self.first[:n], self.second[:n], self.sign[:n], self.annotator[:n], self.confidence[:n])
+
+    @classmethod
+    def of(cls, columns: IntArray, confidence: FloatArray) -> AnswerArrays:
+        """From an array of shape (n, 4) of rows, sign and annotator."""
+        first, second, sign, annotator = columns.T
+        return cls(first, second, sign, annotator, confidence)
+
+
+# For each annotator: the error rate about rows of one group, and about rows of two groups.
+Rates = dict[int, tuple[float, float]]
+
+
+def estimate_rates(answers: AnswerArrays, together: FloatArray | None, told: float | None) -> Rates:
+    """Error rates of every annotator, given the probability that the two rows of each answer are in one group.
+
+    Rows without beliefs have the probability NaN, and their answers do not count. None stands for no beliefs at all.
+    """
+    people = np.unique(answers.annotator[answers.annotator != CERTAIN]).tolist()
+    base = USUAL_RATE if told is None else max(told, _LEAST_RATE)
+    if together is None:
+        return dict.fromkeys(people, (base, base))
+    counted = (answers.annotator != CERTAIN) & ~np.isnan(together)
+    same, said_same = together[counted], answers.sign[counted] > 0
+    who = answers.annotator[counted]
+    wrong = np.where(said_same, 1 - same, same)
+    strength = _ALL_STRENGTH if told is None else _TOLD_STRENGTH
+    common = (wrong.sum() + base * strength) / (len(wrong) + strength)
+    rates = {}
+    for one in people:
+        mine = who == one
+        missed, falsely = (
+            float(np.clip((wrong[mine & said].sum() + common * _ONE_STRENGTH) / (total + _ONE_STRENGTH), *_BOUNDS))
+            for said, total in ((~said_same, same[mine].sum()), (said_same, (1 - same)[mine].sum()))
+        )
+        rates[one] = (missed, falsely)
+    return rates
+
+
+def log_odds(answers: AnswerArrays, rates: Rates) -> FloatArray:
+    """Log-odds that the rows of each answer are in one group, from that answer alone.
+
+    A confidence c below 1 mixes the error rate with 1/2: c = 1/2 says nothing.
+    """
+    found = _CERTAIN_LOG_ODDS * answers.sign.astype(np.float64)
+    for one, (missed, falsely) in rates.items():
+        mine = answers.annotator == one
+        trust = np.clip(2 * answers.confidence[mine] - 1, 0, 1)
+        missed, falsely = (0.5 - (0.5 - rate) * trust for rate in (missed, falsely))
+        said_same = answers.sign[mine] > 0
+        odds = np.where(said_same, np.log((1 - missed) / falsely), np.log(missed / (1 - falsely)))
+        found[mine] = np.clip(odds, -_MOST_LOG_ODDS, _MOST_LOG_ODDS)
+    return found

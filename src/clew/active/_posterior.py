@@ -1,0 +1,367 @@
+"""The posterior over the groups of rows where answers may be wrong.
+
+Every row that an answer names has a probability for each group, given all answers about it and the rows around it. An
+answer is a pair potential whose size is the log-odds of being right. A Gaussian process on the kernels of `clew.graph`,
+whose prior mean comes from the base partitions, predicts each row from the other named rows. Mean-field inference
+combines the two. Clustering with noisy pairwise queries: Mazumdar and Saha 2017 (`mazumdar2017`); active correlation
+clustering: Aronsson and Chehreghani 2023 (`aronsson2023`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections import OrderedDict, defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from threading import RLock
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from clew.active._annotators import AnswerArrays, Rates, estimate_rates, log_odds
+from clew.graph._gaussian_process import (
+    KernelWeights,
+    LabelledRows,
+    covariance,
+    fit_weights,
+    normalized,
+    prior_weights,
+)
+from clew.graph._kernels import KernelSum
+from clew.graph._partition_prior import around_mean, partition_mean
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+# Probability that a row is an outlier, whose neighbours say nothing about its group.
+_OUTLIER = 0.1
+# Lower bound on a named row's weight in the Gaussian process.
+_LEAST_WEIGHT = 0.05
+# Rounds of leave-one-out prediction and mean-field inference, and mean-field updates in each.
+_ROUNDS, _UPDATES = 4, 30
+# Number of starts of a search that get more than one round.
+_KEPT_STARTS = 2
+# The kernel weights are fitted to a sample of this many named rows.
+_MOST_FITTED = 100
+# Belief of a start in its own groups.
+_START_BELIEF = 0.7
+# At most this many named rows enter the inference, the latest ones.
+_MOST_NAMED = 600
+# A search takes place after every fifth answer, and later once per twentieth of the answers.
+_SEARCH_EVERY, _SEARCH_SHARE = 5, 20
+# Evidence, in nats, from which a base cluster may share its group with another base cluster: about three labels.
+_DEPARTURE = 8.0
+# Number of states that a chain keeps.
+_MOST_STATES = 500
+# A new group is needed, where their number is unknown, if the answers about so many rows speak against every group.
+_NEW_GROUP_ROWS, _NEW_GROUP_LOG_ODDS = 2, 3.0
+
+
+class State(NamedTuple):
+    """Beliefs about named rows after some answers, with everything that they depend on."""
+
+    rows: IntArray  # named rows, in row order
+    beliefs: FloatArray  # probability of each group for each named row
+    weights: KernelWeights
+    rates: Rates
+    score: float  # of the search: how well rows and answers fit together
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Probabilities of groups for all rows.
+
+    Attributes
+    ----------
+    state : State
+    probabilities : ndarray of shape (n_rows, n_groups)
+        Probability of each group for every row.
+    agreement : ndarray of shape (n_answers,)
+        Probability that each answer is right.
+    between : ndarray of shape (n_groups, n_groups)
+        Sum of the log-odds of all answers between two groups: positive if answers say that the two are one.
+    prototypes : ndarray of ints
+        For each group without named rows, the row that most probably belongs to it.
+    """
+
+    state: State
+    probabilities: FloatArray
+    agreement: FloatArray
+    between: FloatArray
+    prototypes: IntArray
+
+    @cached_property
+    def groups(self) -> IntArray:
+        """The most probable group of each named row."""
+        return self.state.beliefs.argmax(axis=1)
+
+
+class Chain:
+    """States along a log. The state after n answers follows from that at the last search and the answers since.
+
+    A log that is read again gives the same states, and an earlier part of a log keeps its states.
+    """
+
+    def __init__(self) -> None:
+        self._found: OrderedDict[bytes, State] = OrderedDict()
+        self._lock = RLock()
+
+    def state(self, kernels: KernelSum, answers: AnswerArrays, n_groups: int | None, told: float | None) -> State:
+        """The state after all answers."""
+        with self._lock:
+            n = len(answers.first)
+            ends = _searches(n)
+            keys = _digests(answers, [*ends, n], f"{n_groups} {told}")
+            known = next((place for place in range(len(keys) - 1, -1, -1) if keys[place] in self._found), None)
+            state = None if known is None else self._found[keys[known]]
+            if known is not None:
+                self._found.move_to_end(keys[known])
+            for place in range(0 if known is None else known + 1, len(keys)):
+                is_search = place < len(ends)
+                if not is_search and n in ends:
+                    break
+                part = answers.until(ends[place] if is_search else n)
+                state = _step(kernels, part, n_groups, told, state, search=is_search)
+                self._found[keys[place]] = state
+            while len(self._found) > _MOST_STATES:
+                self._found.popitem(last=False)
+            assert state is not None
+            return state
+
+
+def _searches(n: int) -> list[int]:
+    """Numbers of answers, up to n, after which there is a search."""
+    found, last = [], 1
+    while last <= n:
+        found.append(last)
+        last += max(_SEARCH_EVERY, last // _SEARCH_SHARE)
+    return found
+
+
+def _digests(answers: AnswerArrays, ends: list[int], about: str) -> list[bytes]:
+    """Digest of each first part of the answers."""
+    digest, begin, found = hashlib.blake2b(about.encode(), digest_size=16), 0, []
+    for end in ends:
+        for column in answers:
+            digest.update(np.ascontiguousarray(column[begin:end]).tobytes())
+        found.append(digest.copy().digest())
+        begin = end
+    return found
+
+
+def _step(
+    kernels: KernelSum, answers: AnswerArrays, n_groups: int | None, told: float | None, before: State | None, *,
+    search: bool,
+) -> State:  # fmt: skip
+    """The next state of a chain."""
+    rates = estimate_rates(answers, None, told) if before is None else before.rates
+    if search and before is not None:
+        rates = estimate_rates(answers, _together(answers, before), told)
+    odds = log_odds(answers, rates)
+    n_columns = n_groups or 1 + int(kernels.partitions.max())
+    if before is None:
+        empty = np.empty(0, dtype=np.int64)
+        before = State(empty, np.empty((0, n_columns)), prior_weights(kernels), rates, 0.0)
+    n_columns = max(n_columns, before.beliefs.shape[1])
+    named = _Named(kernels, answers, odds, n_columns)
+    if not search:
+        return named.settled(before)._replace(rates=rates)
+    state = named.search(before)
+    if n_groups is None and named.needs_group(state):
+        state = state._replace(beliefs=np.column_stack([state.beliefs, np.zeros(len(state.rows))]))
+    return state._replace(rates=rates)
+
+
+def _together(answers: AnswerArrays, state: State) -> FloatArray:
+    """Probability that the two rows of each answer are in one group; NaN where a row has no beliefs."""
+    found = np.full(len(answers.first), np.nan)
+    known = np.isin(answers.first, state.rows) & np.isin(answers.second, state.rows)
+    one, two = (np.searchsorted(state.rows, rows[known]) for rows in (answers.first, answers.second))
+    found[known] = (state.beliefs[one] * state.beliefs[two]).sum(axis=1)
+    return found
+
+
+def fit_posterior(kernels: KernelSum, answers: AnswerArrays, state: State) -> Posterior:
+    """Probabilities of all rows from the beliefs about named rows."""
+    beliefs, n_groups = state.beliefs, state.beliefs.shape[1]
+    labelled = _labelled(state.rows, beliefs)
+    probabilities = around_mean(kernels, labelled, partition_mean(kernels, labelled, n_groups, _DEPARTURE), n_groups)
+    probabilities[state.rows] = beliefs
+    together = _together(answers, state)
+    agreement = np.where(answers.sign > 0, together, 1 - together)
+    odds = log_odds(answers, state.rates)
+    known = ~np.isnan(together)
+    one, two = (np.searchsorted(state.rows, rows[known]) for rows in (answers.first, answers.second))
+    between = (beliefs[one] * odds[known][:, None]).T @ beliefs[two]
+    missing = np.setdiff1d(np.arange(n_groups), labelled.classes)
+    free = np.setdiff1d(np.arange(kernels.n_rows), state.rows)
+    prototypes = free[probabilities[free][:, missing].argmax(axis=0)] if len(free) else free
+    return Posterior(state, probabilities, agreement, between + between.T, prototypes)
+
+
+def _labelled(rows: IntArray, beliefs: FloatArray) -> LabelledRows:
+    return LabelledRows(rows, beliefs.argmax(axis=1), 1 / np.maximum(beliefs.max(axis=1), _LEAST_WEIGHT))
+
+
+class _Named:
+    """Named rows with their kernel matrices and pair potentials, and the search for their beliefs."""
+
+    def __init__(self, kernels: KernelSum, answers: AnswerArrays, odds: FloatArray, n_groups: int) -> None:
+        self.kernels, self.n_groups = kernels, n_groups
+        rows = np.column_stack([answers.first, answers.second])
+        latest = np.unique(rows[::-1].ravel(), return_index=True)
+        self.rows = np.sort(latest[0][np.argsort(latest[1], kind="stable")[:_MOST_NAMED]])
+        used = np.isin(rows, self.rows).all(axis=1)
+        self.one, self.two = np.searchsorted(self.rows, rows[used]).T
+        self.odds = odds[used]
+        n = len(self.rows)
+        half = sparse.csr_array((self.odds, (self.one, self.two)), shape=(n, n))
+        self.potentials = sparse.csr_array(half + half.T)
+        self.each = kernels.each(self.rows)
+
+    def settled(self, before: State) -> State:
+        """One round from earlier beliefs, with the same kernel weights."""
+        return self._rounds(self._continued(before), before.weights, 1)
+
+    def search(self, before: State) -> State:
+        """The best of several starts: one round for each, all rounds for the earlier beliefs and the best starts."""
+        begun = []
+        if len(before.rows):
+            begun.append(self.settled(before))
+            begun += [self._rounds(start, before.weights, 2) for start in self._merged(begun[0])]
+        starts = [self._start(groups) for groups in (self._by_answers(), *self.kernels.partitions[:, self.rows])]
+        inverse = self._inverse(before.weights, np.full(len(self.rows), _START_BELIEF))
+        begun += [self._round(start, before.weights, inverse) for start in starts]
+        order = sorted(range(len(begun)), key=lambda place: -begun[place].score)
+        kept = [begun[place] for place in dict.fromkeys([0, *order[:_KEPT_STARTS]])]
+        return max((self._refined(one) for one in kept), key=lambda state: state.score)
+
+    def needs_group(self, state: State) -> bool:
+        """Whether the answers about some rows speak against every group, and no group is empty."""
+        against = (self.potentials @ state.beliefs).max(axis=1) < -_NEW_GROUP_LOG_ODDS
+        is_full = len(np.unique(state.beliefs.argmax(axis=1))) == state.beliefs.shape[1]
+        return bool(is_full and against.sum() >= _NEW_GROUP_ROWS)
+
+    def _continued(self, before: State) -> FloatArray:
+        """Earlier beliefs; a new row may be in any group."""
+        beliefs = np.full((len(self.rows), self.n_groups), 1 / self.n_groups)
+        known = np.isin(self.rows, before.rows)
+        beliefs[known] = 0
+        beliefs[known, : before.beliefs.shape[1]] = before.beliefs[np.isin(before.rows, self.rows)]
+        return beliefs
+
+    def _start(self, groups: IntArray) -> FloatArray:
+        """Beliefs of a start; a row of group -1 may be in any group."""
+        beliefs = np.full((len(self.rows), self.n_groups), 1 / self.n_groups)
+        known = np.flatnonzero(groups >= 0)
+        beliefs[known] = (1 - _START_BELIEF) / self.n_groups
+        beliefs[known, groups[known]] += _START_BELIEF
+        return beliefs
+
+    def _by_answers(self) -> IntArray:
+        """Greedy correlation clustering of the answers. The largest clusters are groups; other rows have group -1."""
+        clusters = greedy_contraction(len(self.rows), self.one, self.two, self.odds)
+        sizes = np.bincount(clusters)
+        largest = np.argsort(-sizes, kind="stable")[: self.n_groups]
+        number = np.full(len(sizes), -1)
+        number[largest] = np.arange(len(largest))
+        return number[clusters]
+
+    def _merged(self, state: State) -> list[FloatArray]:
+        """Beliefs in which two groups are one, for every two groups that answers say are one.
+
+        Rows whose answers speak against every group may then be in any group.
+        """
+        messages = self.potentials @ state.beliefs
+        between = state.beliefs.T @ messages
+        found = []
+        for one, two in np.argwhere(np.triu(between, 1) > 0).tolist():
+            beliefs = state.beliefs.copy()
+            beliefs[:, one] += beliefs[:, two]
+            beliefs[:, two] = 0
+            beliefs[messages.max(axis=1) < 0] = 1 / self.n_groups
+            found.append(beliefs)
+        return found
+
+    def _refined(self, state: State) -> State:
+        """Fit the kernel weights to the beliefs, then all rounds."""
+        weights = fit_weights(self.kernels, _labelled(self.rows, state.beliefs).subsample(_MOST_FITTED))
+        return self._rounds(state.beliefs, weights, _ROUNDS - 1)
+
+    def _rounds(self, beliefs: FloatArray, weights: KernelWeights, n_rounds: int) -> State:
+        for _ in range(n_rounds):
+            state = self._round(beliefs, weights, self._inverse(weights, beliefs.max(axis=1)))
+            beliefs = state.beliefs
+        return state
+
+    def _inverse(self, weights: KernelWeights, sure: FloatArray) -> FloatArray:
+        gram = np.tensordot(weights.values, self.each, 1)
+        noise = 1 / np.maximum(sure, _LEAST_WEIGHT)
+        return np.asarray(np.linalg.inv(covariance(gram, noise, weights.noise)), dtype=np.float64)
+
+    def _round(self, beliefs: FloatArray, weights: KernelWeights, inverse: FloatArray) -> State:
+        """Predict each row from the others, then let predictions and answers settle.
+
+        The score is the sum of two terms: the log of how much better the groups are predicted than from their
+        frequencies among all rows, so that fewer groups do not look better; and the log-odds of the answers that hold.
+        """
+        n, k = beliefs.shape
+        groups, is_known = beliefs.argmax(axis=1), beliefs.max(axis=1) > 1 / k + 1e-9
+        known = np.flatnonzero(is_known)
+        mean = partition_mean(
+            self.kernels, LabelledRows(self.rows[known], groups[known], np.ones(len(known))), k, _DEPARTURE
+        )
+        expected = mean.values[self.rows]
+        expected[known] = mean.leave_one_out
+        targets = np.where(is_known[:, None], np.eye(k)[groups] - expected, 0.0)
+        # Leave-one-out predictions of the Gaussian process, `rasmussen2006`, Eq. 5.12.
+        predicted = normalized(expected + targets - (inverse @ targets) / np.diag(inverse)[:, None])
+        unary = np.log((1 - _OUTLIER) * predicted + _OUTLIER / k)
+        beliefs = self._mean_field(unary, beliefs)
+        groups = beliefs.argmax(axis=1)
+        frequency = mean.values.mean(axis=0)
+        holds = (groups[self.one] == groups[self.two]) == (self.odds > 0)
+        score = (unary[np.arange(n), groups] - np.log(frequency[groups])).sum() + np.abs(self.odds)[holds].sum()
+        return State(self.rows, beliefs, weights, {}, float(score))
+
+    def _mean_field(self, unary: FloatArray, beliefs: FloatArray) -> FloatArray:
+        """Mean-field updates of a random half of the rows at a time, so that pairs do not oscillate."""
+        beliefs, halves = beliefs.copy(), np.random.default_rng(0)
+        for _ in range(_UPDATES):
+            moving = halves.random(len(beliefs)) < 0.5
+            scores = (unary + self.potentials @ beliefs)[moving]
+            scores -= scores.max(axis=1, keepdims=True)
+            np.exp(scores, out=scores)
+            beliefs[moving] = scores / scores.sum(axis=1, keepdims=True)
+        return beliefs
+
+
+def greedy_contraction(n: int, one: IntArray, two: IntArray, odds: FloatArray) -> IntArray:
+    """Correlation clustering of n vertices by greedy additive edge contraction. Returns the cluster of each vertex.
+
+    The two clusters with the highest sum of weights between them are joined while that sum is positive.
+    """
+    edges: list[dict[int, float]] = [defaultdict(float) for _ in range(n)]
+    for i, j, weight in zip(one.tolist(), two.tolist(), odds.tolist(), strict=True):
+        edges[i][j] += weight
+        edges[j][i] += weight
+    heap = [(-weight, i, j) for i in range(n) for j, weight in edges[i].items() if i < j and weight > 0]
+    heapq.heapify(heap)
+    cluster_of = np.arange(n)
+    while heap:
+        weight, i, j = heapq.heappop(heap)
+        if edges[i].get(j) != -weight:
+            continue  # one of the clusters has changed since
+        cluster_of[cluster_of == j] = i
+        del edges[i][j], edges[j][i]
+        for other, amount in edges[j].items():
+            del edges[other][j]
+            edges[i][other] += amount
+            edges[other][i] = edges[i][other]
+            if edges[i][other] > 0:
+                heapq.heappush(heap, (-edges[i][other], min(i, other), max(i, other)))
+        edges[j] = {}
+    return np.unique(cluster_of, return_inverse=True)[1]

@@ -1,0 +1,190 @@
+"""Questions and labels where answers may be wrong: new rows, second opinions, and whether two groups are one.
+
+A row is asked about again while the posterior leaves its group in doubt, each time against another member of the most
+probable group, so that one odd row does not decide.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+
+from clew.active._annotators import CERTAIN, AnswerArrays
+from clew.active._answers import Pair
+from clew.active._posterior import Chain, Posterior, fit_posterior
+from clew.active._view import View
+from clew.constraints import Constraints
+from clew.exceptions import InfeasibleConstraintsError
+from clew.graph._graph_propagation import class_clusters, hard_assignment, known_pairs
+from clew.graph._kernels import KernelSum
+from clew.partitional._seeding import cluster_labels
+from clew.solvers.coloring import WORK_LIMIT
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+# Steps of the random walk that average the doubt of neighbours, and what a row without answers scores besides its own
+# doubt.
+_STEPS, _NEW_ROW = 2, 0.3
+# A named row in less doubt than this is not asked about again.
+_SETTLED = 0.02
+# While groups have no named rows, every third question is about a prototype. Every fourth asks whether two groups are
+# one, as long as the answers between two similar groups add up to less than these log-odds.
+_EXPLORE_EVERY, _COMPARE_EVERY, _KNOWN_APART = 3, 4, 1.0
+# Beliefs of group members are rounded to multiples of this, so that all confident members take turns.
+_BELIEF_STEP = 0.1
+# At most this many pairs of certain knowledge enter the posterior.
+_MOST_CERTAIN = 400
+
+
+def posterior_of(view: View, kernels: KernelSum, key: str) -> Posterior:
+    """The posterior given all answers and prior constraints of a view, computed once per answer."""
+    answers = _all_answers(view)
+    chain: Chain = view.once(f"chain {key} {kernels.partitions.max()}", Chain)
+    state = chain.state(kernels, answers, view.n_clusters, view.error_rate)
+    last: tuple[object, KernelSum, Posterior] | None = view.latest.get("posterior")
+    if last is not None and last[0] is state and last[1] is kernels:
+        return last[2]
+    found = fit_posterior(kernels, answers, state)
+    view.latest["posterior"] = (state, kernels, found)
+    return found
+
+
+def _all_answers(view: View) -> AnswerArrays:
+    """Certain prior constraints, then the answers."""
+    answers = view.answer_arrays
+    pairs, together, confidence = known_pairs(view.prior)
+    if not len(pairs):
+        return answers
+    kept = np.unique(np.linspace(0, len(pairs) - 1, min(len(pairs), _MOST_CERTAIN)).astype(np.int64))
+    signs = np.where(together[kept], 1, -1)
+    prior = np.column_stack([pairs[kept], signs, np.full(len(kept), CERTAIN)])
+    columns = np.column_stack([answers.first, answers.second, answers.sign, answers.annotator])
+    return AnswerArrays.of(np.concatenate([prior, columns]), np.concatenate([confidence[kept], answers.confidence]))
+
+
+def next_opinion(view: View, kernels: KernelSum, posterior: Posterior) -> Pair | None:
+    """The question expected to improve the posterior most; None if no row is in doubt."""
+    if view.n_answers % _COMPARE_EVERY == 1 and (pair := _same_group(view, posterior)) is not None:
+        return pair
+    rows = _ranked(view, kernels, posterior)
+    why = "Where does this row belong?"
+    if len(posterior.prototypes) and view.n_answers % _EXPLORE_EVERY == 0:
+        rows = np.concatenate([posterior.prototypes[:1], rows])
+        why = "Is this a new group?"
+    for row in rows.tolist():
+        for group in np.argsort(-posterior.probabilities[row], kind="stable").tolist():
+            member = _member(view, posterior, group, row)
+            if member is not None:
+                is_again = np.isin(row, posterior.state.rows)
+                return Pair(row, member, why="A second opinion" if is_again else why, check=True)
+    return None
+
+
+def _ranked(view: View, kernels: KernelSum, posterior: Posterior) -> IntArray:
+    """Rows worth a question, best first: rows in doubt whose neighbours are in doubt too."""
+    probabilities = posterior.probabilities
+    if probabilities.shape[1] == 1:
+        return np.empty(0, dtype=np.int64)
+    best = np.partition(probabilities, -2, axis=1)[:, -2:]
+    doubt = 1 - (best[:, 1] - best[:, 0])
+    around = doubt
+    for _ in range(_STEPS):
+        around = kernels.walk @ around
+    named = np.zeros(view.n_rows, dtype=bool)
+    named[posterior.state.rows] = True
+    scores = around * np.where(named, doubt, doubt + _NEW_ROW)
+    unsure = np.zeros(view.n_rows, dtype=bool)
+    unsure[[row for pair in view.unsure for row in pair]] = True
+    waiting = [row for pair in view.pending for row in pair]
+    open_rows = ~named | (doubt > _SETTLED)
+    open_rows[waiting] = False
+    rows = np.flatnonzero(open_rows)
+    return rows[np.lexsort((-scores[rows], unsure[rows]))]
+
+
+def _member(view: View, posterior: Posterior, group: int, row: int) -> int | None:
+    """A confident member of a group that was not compared with the row; members take turns."""
+    places = np.flatnonzero(posterior.groups == group)
+    members = posterior.state.rows[places]
+    beliefs = np.round(posterior.state.beliefs[places, group] / _BELIEF_STEP)
+    order = np.lexsort((_n_compared(view)[members], -beliefs))
+    for member in members[order].tolist():
+        key = Pair(row, member).key
+        if member != row and key not in view.asked and key not in view.pending:
+            return int(member)
+    return None
+
+
+def _n_compared(view: View) -> IntArray:
+    """How often each row was the second row of a question."""
+    return np.bincount(view.said[:, 1], minlength=view.n_rows)
+
+
+def _same_group(view: View, posterior: Posterior) -> Pair | None:
+    """A question about two groups that are similar and that few answers separate; None if there are none."""
+    probabilities, found = posterior.probabilities, np.unique(posterior.groups)
+    n_groups = probabilities.shape[1]
+    group_of = probabilities.argmax(axis=1)
+    shared = np.zeros((n_groups, n_groups))
+    np.add.at(shared, group_of, probabilities)
+    shared /= np.maximum(np.bincount(group_of, minlength=n_groups), 1)[:, None]
+    is_found = np.isin(np.arange(n_groups), found)
+    is_open = is_found[:, None] & is_found & (posterior.between > -_KNOWN_APART) & ~np.eye(n_groups, dtype=bool)
+    if not is_open.any():
+        return None
+    one, two = np.unravel_index(np.where(is_open, np.maximum(shared, shared.T), -1).argmax(), shared.shape)
+    places = np.flatnonzero(posterior.groups == one)
+    waiting = {row for pair in view.pending for row in pair}
+    for row in posterior.state.rows[places[np.argsort(-posterior.state.beliefs[places, one], kind="stable")]].tolist():
+        member = None if row in waiting else _member(view, posterior, int(two), row)
+        if member is not None:
+            return Pair(row, member, why="Are these two groups the same?", check=True)
+    return None
+
+
+def likely_labels(view: View, posterior: Posterior) -> IntArray:
+    """The most probable group of each row that satisfies certain knowledge: prior constraints and corrections."""
+    certain = view.prior.at_least(1.0) | _volunteered(view)
+    closed = certain.closure()
+    n_clusters = posterior.probabilities.shape[1]
+    while True:
+        try:
+            clusters = cluster_labels(closed, n_clusters)
+            known = class_clusters(closed, clusters)
+            blocks = np.flatnonzero((closed.sizes > 1) | closed.tied | (known >= 0))
+            probabilities = _columns_of_known(posterior.probabilities, closed.component_of, known, n_clusters)
+            found = hard_assignment(certain, closed, blocks, known[blocks].astype(np.int32), probabilities, WORK_LIMIT)
+            break
+        except InfeasibleConstraintsError:  # the constraints need more clusters than there are groups
+            n_clusters += 1
+    labels = probabilities.argmax(axis=1)
+    of_component = np.full(closed.n_components, -1)
+    of_component[blocks] = found
+    decided = of_component[closed.component_of]
+    return clusters[np.where(decided >= 0, decided, labels)]
+
+
+def _columns_of_known(
+    probabilities: FloatArray, component_of: IntArray, known: IntArray, n_clusters: int
+) -> FloatArray:
+    """Probabilities with each known class in the column of its cluster, where most of its probability is."""
+    padded = np.full((len(probabilities), n_clusters), np.finfo(np.float64).tiny)
+    padded[:, : probabilities.shape[1]] = probabilities
+    cluster_of_row = known[component_of]
+    rows = np.flatnonzero(cluster_of_row >= 0)
+    mass = np.zeros((n_clusters, n_clusters))
+    np.add.at(mass, cluster_of_row[rows], padded[rows])
+    _, column = linear_sum_assignment(mass, maximize=True)
+    return padded[:, column]
+
+
+def _volunteered(view: View) -> Constraints:
+    """Corrections in use, as constraints."""
+    answers = view.answer_arrays
+    mine = answers.annotator == CERTAIN
+    pairs = np.column_stack([answers.first[mine], answers.second[mine]])
+    used = np.array([Pair(*pair).key in view.decided for pair in pairs.tolist()], dtype=bool)
+    same = answers.sign[mine] > 0
+    return Constraints(pairs[used & same], pairs[used & ~same], n_samples=view.n_rows)
