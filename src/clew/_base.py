@@ -94,6 +94,7 @@ class Capabilities:
     predicts: bool = False  # inductive: new rows get a cluster, or are mapped
     embeds: bool = False  # transform maps rows to a learned space; else, a clusterer's gives distances to its centres
     streams: bool = False  # has partial_fit
+    out_of_core: bool = False  # fit also takes paths, datasets, batches and Dask collections, without loading them
     monotone: bool = False  # the objective never rises from round to round
     extra: str | None = None  # fit needs this extra of clew
 

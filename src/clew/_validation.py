@@ -189,6 +189,23 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool) -> A
     return checked
 
 
+def check_features(estimator: Any, n_columns: int, names: tuple[str, ...] | None, *, reset: bool) -> None:
+    """Set the number and the names of the columns, or with ``reset=False`` refuse others than were fitted."""
+    fitted = getattr(estimator, "feature_names_in_", None)
+    if reset:
+        estimator.__dict__.pop("feature_names_in_", None)
+        estimator.n_features_in_ = n_columns
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        return
+    if n_columns != estimator.n_features_in_:
+        raise DataError(
+            f"X has {n_columns} columns, but {type(estimator).__name__} was fitted on {estimator.n_features_in_}."
+        )
+    if names is not None and fitted is not None and list(names) != fitted.tolist():
+        raise DataError(f"X has the columns {', '.join(names)}, but {', '.join(fitted)} were fitted, in this order.")
+
+
 def is_table(X: Any) -> bool:
     """Whether X is a table of records: a `Table`, a list of dicts, or a frame with a column that is not numeric."""
     if isinstance(X, Table):

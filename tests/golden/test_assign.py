@@ -189,7 +189,8 @@ def test_the_source_of_the_kernels_says_the_same_as_the_compiled_code(kernels, s
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("n_columns", [0, 3])
-def test_nearest_matches_reference(kernels, dtype, weighted, n_columns, seed):
+@pytest.mark.parametrize("fresh", [True, False])
+def test_nearest_matches_reference(kernels, dtype, weighted, n_columns, fresh, seed):
     rng = np.random.default_rng(seed)
     for n_clusters in (1, 2, 5):
         n = 12
@@ -209,13 +210,30 @@ def test_nearest_matches_reference(kernels, dtype, weighted, n_columns, seed):
                 weight = weights[row] if weighted else 1.0
                 expected_totals += [weight * (scores[row, best] + offsets[best]), labels[row] != best and weight > 0]
                 expected_labels[row] = best
+                if labels[row] >= 0 and not fresh:
+                    expected_masses[labels[row]] -= weight
+                    expected_sums[labels[row]] -= weight * X[row]
                 expected_masses[best] += weight
                 expected_sums[best] += weight * X[row]
-        kernels.assign_nearest(X, scores, offsets, weights, free, labels, sums, masses, totals)
+        errors = np.zeros_like(sums)
+        kernels.assign_nearest(X, scores, offsets, weights, free, fresh, labels, sums, errors, masses, totals)
+        assert not errors.any()
         assert labels.tolist() == expected_labels
         assert (sums == expected_sums).all()
         assert (masses == expected_masses).all()
         assert (totals == expected_totals).all()
+
+
+def test_a_huge_row_that_leaves_a_cluster_takes_its_rounding_with_it(kernels):
+    X = np.array([[1e20], [1.0], [3.0]])
+    free, labels = np.ones(3, dtype=np.uint8), np.full(3, -1, dtype=np.int32)
+    sums, errors, masses = np.zeros((2, 1)), np.zeros((2, 1)), np.zeros(2)
+    for scores in ([[0.0, 1.0]] * 3, [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]):
+        kernels.assign_nearest(
+            X, np.array(scores), np.zeros(2), np.empty(0), free, False, labels, sums, errors, masses, np.zeros(2)
+        )
+    assert (sums + errors).ravel().tolist() == [4.0, 1e20]
+    assert masses.tolist() == [2.0, 1.0]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -324,6 +324,14 @@ class Constraints:
         positions = np.arange(len(self))[rows]
         return type(self)(**_restrict.restricted(self, np.atleast_1d(positions)))
 
+    def compact(self) -> tuple[Constraints, IntArray]:
+        """The same constraints about the rows that they name, renumbered from 0, and the numbers of these rows.
+
+        The closure of the result takes memory for these rows only.
+        """
+        rows = _restrict.named_rows(self)
+        return type(self)(**_restrict.renumbered(self, rows)), rows
+
     def __getitem__(self, rows: Any) -> Constraints:
         if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:  # as scikit-learn slices arrays
             rows = rows[0]

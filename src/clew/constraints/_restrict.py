@@ -72,6 +72,46 @@ def restricted(constraints: Constraints, rows: IntArray) -> dict[str, Any]:
     }
 
 
+def named_rows(constraints: Constraints) -> IntArray:
+    """The rows that any constraint names."""
+    rows = [constraints.must_link.ravel(), constraints.cannot_link.ravel(), constraints.triplets.ravel()]
+    columns = [*group_columns(constraints.must_groups), *group_columns(constraints.cannot_groups)]
+    if constraints.labels is not None:
+        columns.append(constraints.labels)
+    rows += [np.flatnonzero(column >= 0) for column in columns]
+    if constraints.soft_groups is not None:
+        rows.append(np.flatnonzero(np.diff(constraints.soft_groups.indptr)))
+    return np.unique(np.concatenate(rows))
+
+
+def renumbered(constraints: Constraints, rows: IntArray) -> dict[str, Any]:
+    """Arguments of the same `Constraints` about `rows` alone, which are sorted and hold all rows that they name.
+
+    Without ids, the numbers of the rows become their ids, so that messages still name the rows of the user.
+    """
+
+    def placed(pairs: IntArray) -> IntArray:
+        return np.searchsorted(rows, pairs)
+
+    def kept(column: Any) -> Any:
+        return None if column is None else column[rows]
+
+    return {
+        "must_link": placed(constraints.must_link),
+        "must_link_confidence": constraints.must_link_confidence,
+        "cannot_link": placed(constraints.cannot_link),
+        "cannot_link_confidence": constraints.cannot_link_confidence,
+        "labels": kept(constraints.labels),
+        "classes": constraints.classes,
+        "must_groups": kept(constraints.must_groups),
+        "cannot_groups": kept(constraints.cannot_groups),
+        "soft_groups": kept(constraints.soft_groups),
+        "triplets": placed(constraints.triplets),
+        "n_samples": len(rows),
+        "ids": rows if constraints.ids is None else constraints.ids[rows],
+    }
+
+
 class _Representatives:
     """New position that represents each old row: its own, or the position of a kept row must-linked to it, else -1."""
 

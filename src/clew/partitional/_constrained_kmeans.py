@@ -75,7 +75,9 @@ class ConstrainedKMeans(KMeansFamily):
     array([1, 0, 0, 0], dtype=int32)
     """
 
-    _capabilities = replace(SOFT_CONSTRAINTS, labels="hard", must_link="hard", cannot_link="seeds", monotone=True)
+    _capabilities = replace(
+        SOFT_CONSTRAINTS, labels="hard", must_link="hard", cannot_link="seeds", monotone=True, out_of_core=True
+    )
     _parameters: ClassVar[dict[str, Allowed]] = {**COMMON_PARAMETERS, "min_confidence": number(0, 1)}
 
     def __init__(
@@ -148,4 +150,4 @@ class _Blocks(Policy):
         return self._state.pinned < 0
 
     def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
-        return self._state.sweep(problem, units, centers, np.arange(len(units)), labels), 0.0
+        return self._state.sweep(problem, units, centers, None, labels), 0.0

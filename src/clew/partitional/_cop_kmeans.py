@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from clew._base import Capabilities
 from clew._validation import NONE, Allowed, above, integer, number
 from clew.constraints import Closure, Constraints, require_coloring
 from clew.exceptions import DataError
@@ -87,7 +88,9 @@ class COPKMeans(KMeansFamily):
     array([1, 1, 0], dtype=int32)
     """
 
-    _capabilities = replace(SOFT_CONSTRAINTS, labels="hard", must_link="hard", cannot_link="hard", monotone=True)
+    _capabilities = replace(
+        SOFT_CONSTRAINTS, labels="hard", must_link="hard", cannot_link="hard", monotone=True, out_of_core=True
+    )
     _parameters: ClassVar[dict[str, Allowed]] = {
         **COMMON_PARAMETERS,
         "min_confidence": number(0, 1),
@@ -131,9 +134,20 @@ class COPKMeans(KMeansFamily):
             cls(n_clusters=3, init="k-means++", metric="cosine", random_state=0),
         ]
 
-    def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+    @property
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities, out_of_core=self.epsilon is None)
+
+    def _fit(
+        self,
+        X: Any,
+        constraints: Constraints,
+        weights: FloatArray,
+        rng: np.random.Generator,
+        named: IntArray | None = None,
+    ) -> npt.NDArray[Any]:
         if self.epsilon is None:
-            return super()._fit(X, constraints, weights, rng)
+            return super()._fit(X, constraints, weights, rng, named)
         if sparse.issparse(X):
             raise DataError("X is sparse, but epsilon in COPKMeans needs a dense table. Pass X.toarray().")
         near = Constraints.near_neighbours(X, self.epsilon, ids=constraints.ids)
@@ -231,7 +245,7 @@ class HardPolicy(Policy):
     def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
         before = labels.copy() if len(labels) and labels[0] >= 0 else None
         labels[:] = -1
-        self._state.load(labels)
+        self._state.clear()
         score = self._state.sweep(problem, units, centers, self._order, labels)
         if before is None:
             if score == np.inf:
@@ -246,7 +260,7 @@ class HardPolicy(Policy):
     def _repaired(self, problem: Problem, units: Units, centers: FloatArray) -> Labels:
         """Find a labelling that satisfies all constraints and prefers near centres; raise an error if there is none."""
         preference = np.empty((len(units), self._n_clusters), dtype=np.int32)
-        for chosen, costs in units.costs(problem, centers, np.arange(len(units))):
+        for chosen, costs in units.costs(problem, centers, None):
             preference[chosen] = np.argsort(costs, axis=1, kind="stable")
         return require_coloring(
             self._constraints, self._closed, self._components, self._n_clusters,

@@ -5,6 +5,8 @@ Davidson and Ravi 2005 (`davidson2005`), as in section 3.2.1 of the survey (`tru
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
@@ -72,7 +74,7 @@ class CVQE(PairedKMeans):
     array([0, 0, 0, 1, 1], dtype=int32)
     """
 
-    _capabilities = SOFT_CONSTRAINTS
+    _capabilities = replace(SOFT_CONSTRAINTS, out_of_core=True)
 
     @property
     def _policy(self) -> type[PairPolicy]:

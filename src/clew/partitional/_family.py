@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from inspect import cleandoc
 from operator import attrgetter
 from textwrap import indent
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +17,35 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import cosine_distances, euclidean_distances
 
-from clew._base import Capabilities, WeightedClusterer, warn_caller
+from clew._base import Capabilities, WeightedClusterer, all_estimators, cluster_names, is_quiet, warn_caller
 from clew._persistence import Learned
-from clew._validation import NONE, RANDOM_STATE, Allowed, array_like, below_zero, integer, number, words
+from clew._validation import (
+    NONE,
+    RANDOM_STATE,
+    Allowed,
+    array_like,
+    below_zero,
+    check_features,
+    check_parameters,
+    check_weights,
+    integer,
+    number,
+    words,
+)
+from clew._words import listed
 from clew.constraints import Closure, Constraints
-from clew.exceptions import ParameterError
-from clew.partitional._geometry import FloatArray, IntArray, Problem, row_costs
+from clew.exceptions import DataTypeError, FewerClustersWarning, ParameterError
+from clew.partitional._geometry import FloatArray, IntArray, NamedRows, Problem
 from clew.partitional._lloyd import Solution
-from clew.partitional._reduction import nearest
+from clew.partitional._reduction import (
+    cluster_masses,
+    cluster_sizes,
+    labels_at,
+    nearest,
+    renamed,
+    total_cost,
+)
+from clew.partitional._remote import is_remote, open_remote
 from clew.partitional._seeding import Start, cluster_labels, initial_centers
 
 COMMON_PARAMETERS: dict[str, Allowed] = {
@@ -52,12 +74,13 @@ def n_starts(n_init: int | str, n_rows: int) -> int:
     return min(_MOST_STARTS, max(1, _ROWS_OF_ALL_STARTS // n_rows)) if isinstance(n_init, str) else n_init
 
 
-def _identified(found: Solution, classes: IntArray, clusters: IntArray) -> Solution:
-    """Renumber the clusters by a one-to-one matching with the classes that maximises the number of shared rows."""
-    new_place = places_of_classes(found.labels, classes, clusters)
+def _identified(found: Solution, classes: IntArray, clusters: IntArray, problem: Problem) -> Solution:
+    """Renumber the clusters so that each class gets the cluster with most of its rows, one to one."""
+    labels = found.labels if problem.named is None else labels_at(found.labels, problem.named.places)
+    new_place = places_of_classes(labels, classes, clusters)
     centers = np.empty_like(found.centers)
     centers[new_place] = found.centers
-    labels = new_place.astype(np.int32)[found.labels]
+    labels = renamed(found.labels, new_place.astype(np.int32))
     return found._replace(problem=found.problem.reordered(new_place), labels=labels, centers=centers)
 
 
@@ -72,15 +95,15 @@ def places_of_classes(labels: npt.NDArray[Any], classes: IntArray, clusters: Int
 
 def mixing_cost(found: Solution) -> float:
     """Minus twice the log-likelihood of the rows' clusters, given the share of rows in each cluster."""
-    masses = np.bincount(found.labels, weights=found.problem.row_weights)
+    masses = cluster_masses(found.problem, found.labels, len(found.centers))
     masses = masses[masses > 0]
     return -2 * float(masses @ np.log(masses / masses.sum()))
 
 
 def rows_seen(problem: Problem) -> float:
     """Effective number of rows: the sum of the weights, or the number of rows if weights are shares of 1."""
-    weights = problem.row_weights
-    return max(float(weights.sum()), float(np.count_nonzero(weights)))
+    n_rows = np.count_nonzero(problem.weights) if len(problem.weights) else problem.n_rows
+    return max(problem.total_weight, float(n_rows))
 
 
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*) : .*(?:\n +.*)*", re.MULTILINE)
@@ -220,8 +243,71 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         """Whether clusters are renumbered after the fit to match the classes of their rows."""
         return self.capabilities.labels == "soft" and self._restarts_anew()
 
-    def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+    def _check_input(self, X: Any, *, reset: bool) -> Any:
+        """X as an array, or as rows that are read by the chunk if they are not in memory."""
+        if not is_remote(X):
+            return super()._check_input(X, reset=reset)
+        self._refuse_remote(X)
+        rows = open_remote(X)
+        check_features(self, rows.shape[1], rows.columns, reset=reset)
+        return rows
+
+    def _refuse_remote(self, X: Any) -> None:
+        """Raise if this method needs all rows in memory."""
+        if not self.capabilities.out_of_core:
+            users = [cls.__name__ for cls in all_estimators(self._role) if cls._capabilities.out_of_core]
+            here = " with these parameters" if self._capabilities.out_of_core else ""
+            raise DataTypeError(
+                f"{type(self).__name__}{here} needs all rows in memory, and X is a {type(X).__name__}. Load X "
+                f"(clew.datasets.read_table), or use {listed(users, 'or')}."
+            )
+
+    def _fit_checked(self, X: Any, y: Any, constraints: Any, sample_weight: Any) -> Self:
+        if not is_remote(X):
+            return super()._fit_checked(X, y, constraints, sample_weight)
+        check_parameters(self, self._parameters)
+        with self._whole_or_not_at_all():
+            rows = self._check_input(X, reset=True)
+            try:
+                self._fit_remote(rows, y, constraints, check_weights(sample_weight, len(rows)))
+            finally:
+                if rows is not X:
+                    rows.close()
+        return self
+
+    def _fit_remote(self, rows: Any, y: Any, constraints: Any, weights: FloatArray) -> None:
+        """Fit rows that are not in memory; constraints are renumbered to the rows that they name."""
+        self._refuse_constraints_as_y(y, len(rows))
+        known, named = Constraints.of(constraints, n_samples=len(rows)).compact()
+        known = self._usable(known)
+        self._refuse_too_many_clusters(len(rows))
+        labels = self._fit(rows, known, weights, self._generator(), named)
+        self.__dict__.pop("classes_", None)
+        if known.classes is not None:
+            self.classes_ = cluster_names(known.classes, np.empty(0, dtype=np.int64), self.cluster_labels_)
+        self._set_labels(known, labels_at(labels, named))
+        self.violated_must_link_ = named[self.violated_must_link_]
+        self.violated_cannot_link_ = named[self.violated_cannot_link_]
+        self.labels_ = self._with_class_names(labels)
+        n_found = int(np.count_nonzero(self.cluster_sizes_))
+        if self.capabilities.needs_n_clusters and n_found < int(self.n_clusters) and not is_quiet():
+            warn_caller(
+                f"{type(self).__name__} found {n_found} of {self.n_clusters} clusters. Lower n_clusters, or try "
+                "another random_state.",
+                FewerClustersWarning,
+            )
+
+    def _fit(
+        self,
+        X: Any,
+        constraints: Constraints,
+        weights: FloatArray,
+        rng: np.random.Generator,
+        named: IntArray | None = None,
+    ) -> npt.NDArray[Any]:
         problem = self._prepare(X, weights)
+        if named is not None:
+            problem = replace(problem, named=NamedRows(named, problem.X[named]))
         closed = constraints.closure()
         if isinstance(self.n_clusters, str):
             best, clusters = self._best_number(problem, constraints, closed, rng)
@@ -229,7 +315,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
             clusters = cluster_labels(closed, self.n_clusters)
             best = self._best_start(problem, constraints, closed, clusters, rng)
         if self._renumbers() and constraints.labels is not None:
-            best = _identified(best, constraints.labels, clusters)
+            best = _identified(best, constraints.labels, clusters, problem)
         self.cluster_labels_ = clusters
         self._set_solution(best, problem.n_rows)
         self._keep(best)
@@ -245,13 +331,13 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
                 f"tol={self.tol:g}. Raise max_iter or tol.",
                 ConvergenceWarning,
             )
-        # The rounds add up expanded squares, which lose digits. The final values are computed from the distances.
-        self.inertia_ = float(row_costs(found.problem, found.centers, found.labels) @ found.problem.row_weights)
+        # The rounds add up expanded squares, which lose digits. The final values come from the distances themselves.
+        self.inertia_ = total_cost(found.problem, found.centers, found.labels)
         self.objective_ = found.unit * (self.inertia_ + found.price + found.problem.surplus(found.labels))
         self.objective_history_ = np.array([*found.history[:-1], self.objective_])
         self.n_iter_ = found.n_iter
         self.cluster_centers_ = found.problem.restored(found.centers)
-        self.cluster_sizes_ = np.bincount(found.labels[:n_rows], minlength=len(self.cluster_labels_))
+        self.cluster_sizes_ = cluster_sizes(found.problem, found.labels, len(self.cluster_labels_), n_rows)
 
     def _starts(
         self, problem: Problem, closed: Closure, clusters: IntArray, rng: np.random.Generator
@@ -307,7 +393,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
     def _criterion(self, found: Solution, n_clusters: int) -> float:
         """Bayesian criterion of Gaussians with one unknown variance; the prices of pairs count as costs."""
         problem = found.problem
-        total, n_columns = float(problem.row_weights.sum()), problem.X.shape[1]
+        total, n_columns = problem.total_weight, problem.X.shape[1]
         cost = max(found.objective, 0.0)
         if cost <= _NO_COST * problem.scale:
             return -np.inf
@@ -328,8 +414,10 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
 
     def _named(self, labels: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
         clusters = self.cluster_labels_
+        if (clusters == np.arange(len(clusters))).all():
+            return labels
         small = clusters.max(initial=0) <= np.iinfo(np.int32).max
-        return clusters[labels].astype(np.int32) if small else clusters[labels]
+        return renamed(labels, clusters.astype(np.int32) if small else clusters)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the label of the nearest centre of each row; constraints are not used.
@@ -337,9 +425,15 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Also a path, a dataset or batches, as in `fit`, if the method reads them.
         """
-        problem = self._measure(self._check_new_rows(X))
-        return self._with_class_names(self._named(nearest(problem, problem.placed(self.cluster_centers_))))
+        rows = self._check_new_rows(X)
+        try:
+            problem = self._measure(rows)
+            return self._with_class_names(self._named(nearest(problem, problem.placed(self.cluster_centers_))))
+        finally:
+            if is_remote(X) and rows is not X:
+                rows.close()
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """Distance of each row to every centre (one minus cosine for ``metric="cosine"``).
@@ -348,6 +442,10 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         """
+        if is_remote(X):
+            raise DataTypeError(
+                f"transform takes rows in memory, and X is a {type(X).__name__}. Load X, or call predict."
+            )
         distances = cosine_distances if self.metric == "cosine" else euclidean_distances
         return np.asarray(distances(self._check_new_rows(X), self.cluster_centers_))
 

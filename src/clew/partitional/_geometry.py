@@ -16,9 +16,10 @@ so that one product of matrices gives the scores of a block of rows.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,16 +27,81 @@ from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from clew.datasets import StoredRows
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Labels = npt.NDArray[np.int32]
 
 # Scores and rows of a block stay in the second-level cache (1,000 to 4,000 rows took equal time at d=16, k=10).
 BLOCK_ENTRIES, _MOST_BLOCK_ROWS, LEAST_BLOCK_ROWS = 65_536, 4096, 64
-# Sums are kept per chunk and added up in order, so that results do not depend on the number of threads.
-_CHUNK_ROWS, _MOST_CHUNKS = 32_768, 16
+# Sums are kept per chunk and added up in order, so that results depend neither on the number of threads nor on the way
+# in which rows are stored. Rows that are not in memory are read by the chunk.
+_MOST_CHUNK_ROWS, _CHUNK_ENTRIES = 32_768, 2**21
 
 Block = tuple[int, int, Any]  # first row, row after the last, the rows
+
+
+class Chunk:
+    """Consecutive rows, in blocks; rows that are not in memory are read when they are asked for.
+
+    `X` holds the rows of the table from row `origin` on.
+    """
+
+    def __init__(self, X: Any, start: int, stop: int, block_rows: int, origin: int = 0) -> None:
+        self.start, self.stop = start, stop
+        self._X, self._block_rows, self._origin = X, block_rows, origin
+        self._blocks = None if isinstance(X, StoredRows) else self._cut(X, origin)
+
+    def blocks(self) -> list[Block]:
+        """First row, row after the last, and rows of each block; blocks share the memory of X, or of one read."""
+        return self._blocks or self._cut(self._X.read(self.start, self.stop), self.start)
+
+    def rows(self) -> Any:
+        """All rows."""
+        if isinstance(self._X, StoredRows):
+            return self._X.read(self.start, self.stop)
+        return _row_slice(self._X, self.start - self._origin, self.stop - self._origin)
+
+    def _cut(self, rows: Any, first: int) -> list[Block]:
+        ends = [*range(self.start + self._block_rows, self.stop, self._block_rows), self.stop]
+        return [
+            (begin, end, _row_slice(rows, begin - first, end - first))
+            for begin, end in zip([self.start, *ends[:-1]], ends, strict=True)
+        ]
+
+
+def chunks_of(X: Any, origin: int = 0) -> list[Chunk]:
+    """The chunks of X, which are the same wherever its rows are stored; `origin` is the number of its first row."""
+    n_rows, n_columns = X.shape
+    rows, size = _MOST_BLOCK_ROWS, _MOST_CHUNK_ROWS
+    if not sparse.issparse(X):
+        rows = max(LEAST_BLOCK_ROWS, min(rows, BLOCK_ENTRIES // n_columns))
+        size = max(rows, min(size, _CHUNK_ENTRIES // n_columns))
+    end = origin + n_rows
+    return [Chunk(X, start, min(start + size, end), rows, origin) for start in range(origin, end, size)]
+
+
+def map_chunks(X: Any, function: Callable[..., Any], *aligned: Any) -> Iterator[Any]:
+    """Call a function with each chunk and with the parts of `aligned` arrays that belong to its rows.
+
+    An empty array is passed as it is. Rows on other machines have a `map_chunks` of their own.
+    """
+    if hasattr(X, "map_chunks"):
+        yield from X.map_chunks(function, *aligned)
+        return
+    for chunk in chunks_of(X):
+        yield function(chunk, *(part[chunk.start : chunk.stop] if len(part) else part for part in aligned))
+
+
+def column_means(X: Any) -> FloatArray:
+    """Mean of each column of dense rows, added up by the chunk."""
+    return np.asarray(sum(map_chunks(X, lambda chunk: chunk.rows().sum(axis=0, dtype=np.float64)))) / X.shape[0]
+
+
+def weighted_total(values: FloatArray, weights: FloatArray) -> float:
+    """Sum of values times weights; without weights, all are 1."""
+    return float(values @ weights if len(weights) else values.sum())
 
 
 @dataclass(frozen=True)
@@ -46,6 +112,9 @@ class Problem(ABC):
     weights: FloatArray  # empty: all 1
     shift: FloatArray  # the vector that was subtracted from the rows
     n_jobs: int = 1
+    named: NamedRows | None = field(
+        default=None, kw_only=True
+    )  # where X is not in memory: the rows that constraints name
 
     metric: ClassVar[str]
 
@@ -97,26 +166,56 @@ class Problem(ABC):
 
     @cached_property
     def row_weights(self) -> FloatArray:
-        """The weight of each row, also if all are 1."""
-        return self.weights if len(self.weights) else np.ones(self.n_rows)
+        """Weights, written out."""
+        if len(self.weights):
+            return self.weights
+        return np.ones(self.n_rows) if self.named is None else np.broadcast_to(np.float64(1), (self.n_rows,))
+
+    def without_rows(self) -> Problem:
+        """The geometry alone, small enough to be sent to other machines."""
+        nothing = np.empty(0)
+        return replace(self, X=np.empty((0, self.X.shape[1]), dtype=self.X.dtype), weights=nothing, named=None)
+
+    def places(self, rows: IntArray) -> IntArray:
+        """Places in X of rows that constraints number."""
+        return rows if self.named is None else self.named.places[rows]
+
+    def points(self, rows: IntArray) -> Any:
+        """Rows that constraints number."""
+        return self.X[rows] if self.named is None else self.named.points[rows]
 
     @cached_property
-    def square_norms(self) -> FloatArray:
-        """Squared length of each row."""
-        return square_norms(self.X)
+    def total_weight(self) -> float:
+        """Sum of the weights."""
+        return float(self.weights.sum()) if len(self.weights) else float(self.n_rows)
+
+    @cached_property
+    def square_sum(self) -> float:
+        """Sum of the squared lengths of all rows, times their weights."""
+        lengths = map_chunks(
+            self.X, lambda chunk, weights: weighted_total(square_norms(chunk.rows()), weights), self.weights
+        )
+        return float(sum(lengths))
 
     @cached_property
     def mean(self) -> FloatArray:
         """Weighted mean of the rows."""
-        weights = self.row_weights / self.row_weights.sum()
-        return np.asarray(self.X.T @ weights, dtype=np.float64).ravel()
 
-    @property
+        def total(chunk: Chunk, weights: FloatArray) -> FloatArray:
+            rows = chunk.rows()
+            weights = weights if len(weights) else np.ones(rows.shape[0])
+            return np.asarray(rows.T @ weights, dtype=np.float64).ravel()
+
+        return np.asarray(sum(map_chunks(self.X, total, self.weights))) / self.total_weight
+
+    @cached_property
     def variances(self) -> FloatArray:
         """Variance of each column."""
         if sparse.issparse(self.X):
             return np.asarray(mean_variance_axis(self.X, axis=0)[1], dtype=np.float64)
-        return self.X.var(axis=0, dtype=np.float64)
+        mean = column_means(self.X)
+        squares = map_chunks(self.X, lambda chunk: ((chunk.rows() - mean) ** 2).sum(axis=0))
+        return np.asarray(sum(squares)) / self.n_rows
 
     @cached_property
     def variance(self) -> float:
@@ -147,26 +246,14 @@ class Problem(ABC):
         return (centers + self.shift).astype(self.X.dtype)
 
     @cached_property
-    def chunks(self) -> list[list[Block]]:
-        """Blocks (start, stop, rows) by chunk; blocks of CSR rows share their arrays."""
-        n_rows, n_columns = self.X.shape
-        size = max(_CHUNK_ROWS, -(-n_rows // _MOST_CHUNKS))
-        if sparse.issparse(self.X):
-            rows = _MOST_BLOCK_ROWS
-        else:
-            rows = max(LEAST_BLOCK_ROWS, min(_MOST_BLOCK_ROWS, BLOCK_ENTRIES // n_columns))
-        chunks = []
-        for start in range(0, n_rows, size):
-            stop = min(start + size, n_rows)
-            ends = [*range(start + rows, stop, rows), stop]
-            blocks = zip([start, *ends[:-1]], ends, strict=True)
-            chunks.append([(begin, end, _row_slice(self.X, begin, end)) for begin, end in blocks])
-        return chunks
+    def chunks(self) -> list[Chunk]:
+        """The rows, by the chunk."""
+        return chunks_of(self.X)
 
-    def chunks_with(self, free: npt.NDArray[np.uint8]) -> list[list[Block]]:
-        """The blocks that hold a free row."""
-        chunks = [[block for block in chunk if free[block[0] : block[1]].any()] for chunk in self.chunks]
-        return [chunk for chunk in chunks if chunk]
+    @property
+    def blocks(self) -> Iterator[Block]:
+        """First row, row after the last and rows of each block."""
+        return (block for chunk in self.chunks for block in chunk.blocks())
 
 
 @dataclass(frozen=True)
@@ -180,8 +267,9 @@ class EuclideanRows(Problem):
         """Centre a copy of dense rows, which keeps distances exact far from the origin."""
         shift = np.zeros(X.shape[1])
         if not sparse.issparse(X):
-            shift = X.mean(axis=0, dtype=np.float64)
-            X = X - shift.astype(X.dtype)
+            shift = column_means(X)
+            offset = shift.astype(X.dtype)
+            X = X.prepared(lambda rows: np.subtract(rows, offset, out=rows)) if hasattr(X, "prepared") else X - offset
         return EuclideanRows(X, weights, shift, effective_n_jobs(n_jobs))
 
     def scoring(self, centers: FloatArray) -> Scoring:
@@ -204,7 +292,7 @@ class EuclideanRows(Problem):
     @cached_property
     def constant(self) -> float:
         """The weighted squared lengths of all rows."""
-        return float(self.square_norms @ self.weights if len(self.weights) else self.square_norms.sum())
+        return self.square_sum
 
     @property
     def scale(self) -> float:
@@ -213,13 +301,13 @@ class EuclideanRows(Problem):
 
     @property
     def mean_cost(self) -> float:
-        return max(self.constant / float(self.row_weights.sum()) - float(self.mean @ self.mean), 0.0)
+        return max(self.constant / self.total_weight - float(self.mean @ self.mean), 0.0)
 
     @cached_property
     def variance(self) -> float:
-        if sparse.issparse(self.X):
+        if sparse.issparse(self.X) or len(self.weights):
             return float(np.mean(self.variances))
-        return float(self.square_norms.sum() / self.X.size)  # the mean is 0
+        return self.constant / (self.n_rows * self.X.shape[1])  # the mean is 0
 
 
 @dataclass(frozen=True)
@@ -231,7 +319,8 @@ class CosineRows(Problem):
     @classmethod
     def of(cls, X: Any, weights: FloatArray, n_jobs: int | None = None) -> CosineRows:
         """Scale a copy of the rows to length one."""
-        return CosineRows(unit_rows(X), weights, np.zeros(X.shape[1]), effective_n_jobs(n_jobs))
+        rows = X.prepared(unit_rows) if hasattr(X, "prepared") else unit_rows(X)
+        return CosineRows(rows, weights, np.zeros(X.shape[1]), effective_n_jobs(n_jobs))
 
     def scoring(self, centers: FloatArray) -> Scoring:
         return Scoring.of(-centers.T, np.ones(len(centers)), self.X.dtype)
@@ -257,12 +346,22 @@ class CosineRows(Problem):
 
     @property
     def scale(self) -> float:
-        """The total weight of all rows."""
-        return float(self.row_weights.sum())
+        """The weight of all rows."""
+        return self.total_weight
 
     @property
     def mean_cost(self) -> float:
         return max(1.0 - float(np.linalg.norm(self.mean)), 0.0)
+
+
+class NamedRows(NamedTuple):
+    """Rows that constraints name, in memory: their places in X, and the rows themselves in the units of the rounds.
+
+    Constraints number these rows 0, 1, 2, ... where X is not in memory, so that nothing but labels grows with X.
+    """
+
+    places: IntArray
+    points: Any
 
 
 class Scoring:
@@ -291,9 +390,8 @@ def own_scores(problem: Problem, rows: Any, centers: FloatArray, labels: Labels)
 def row_costs(problem: Problem, centers: FloatArray, labels: Labels) -> FloatArray:
     """Squared distance (or one minus cosine) of each row to the centre of its cluster."""
     costs = np.empty(problem.n_rows)
-    for start, stop, rows in (block for chunk in problem.chunks for block in chunk):
-        here = labels[start:stop]
-        costs[start:stop] = problem.own_costs(rows, centers, here)
+    for start, stop, rows in problem.blocks:
+        costs[start:stop] = problem.own_costs(rows, centers, labels[start:stop])
     return costs
 
 

@@ -79,7 +79,7 @@ class IGKMeans(KMeansFamily):
     array([0, 0, 1, 1], dtype=int32)
     """
 
-    _capabilities = replace(SOFT_CONSTRAINTS, monotone=True)
+    _capabilities = replace(SOFT_CONSTRAINTS, monotone=True, out_of_core=True)
     _parameters: ClassVar[dict[str, Allowed]] = {
         **{name: allowed for name, allowed in COMMON_PARAMETERS.items() if name != "metric"},
         "rho": Allowed("a number above 0 and up to 1", lambda value: number(0, 1).accepts(value) and value > 0),
@@ -178,7 +178,7 @@ def _cosines(problem: Problem, pairs: IntArray) -> FloatArray:
     found = np.empty(len(pairs))
     block = max(1, 1_000_000 // problem.X.shape[1])
     for start in range(0, len(pairs), block):
-        first, second = (problem.X[pairs[start : start + block, end]] for end in range(2))
+        first, second = (problem.points(pairs[start : start + block, end]) for end in range(2))
         if sparse.issparse(first):
             inner = np.asarray(first.multiply(second).sum(axis=1), dtype=np.float64).ravel()
         else:

@@ -5,6 +5,8 @@ Pelleg and Baras 2007 (`pelleg2007`), as in section 3.2.1 of the survey (`truong
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from clew.partitional._family import SOFT_CONSTRAINTS
@@ -70,7 +72,7 @@ class LCVQE(PairedKMeans):
     array([0, 0, 0, 1, 1], dtype=int32)
     """
 
-    _capabilities = SOFT_CONSTRAINTS
+    _capabilities = replace(SOFT_CONSTRAINTS, out_of_core=True)
 
     @property
     def _policy(self) -> type[PairPolicy]:

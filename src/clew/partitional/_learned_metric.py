@@ -326,7 +326,7 @@ class MetricPolicy(Policy):
 
 def _column_scatter(problem: MetricProblem, centers: FloatArray, labels: Labels) -> FloatArray:
     found, masses, weights = np.zeros(centers.shape), np.zeros(len(centers)), problem.row_weights
-    for start, stop, rows in (block for chunk in problem.chunks for block in chunk):
+    for start, stop, rows in problem.blocks:
         here = labels[start:stop]
         if sparse.issparse(rows):
             mixing = sparse.csr_matrix((weights[start:stop], (here, np.arange(stop - start))),

@@ -13,10 +13,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
-from clew.partitional._geometry import FloatArray, Labels, Problem, row_costs, square_norms
-from clew.partitional._reduction import Tally, assign_free, threads
+from clew.partitional._geometry import FloatArray, Labels, Problem, square_norms
+from clew.partitional._reduction import Candidate, RowLabels, Tally, dense, highest, row_labels, threads
 from clew.partitional._stopping import Round, StoppingRule
 from clew.partitional._units import Units, add_points
 
@@ -75,23 +74,19 @@ def lloyd(
     The objective is `unit` times the sum of inertia and price. `history` holds the objective after each assignment,
     with the centres that the assignment used. The last entry belongs to the returned labels and centres.
     """
-    labels = np.full(problem.n_rows, -1, dtype=np.int32)
-    free = np.ones(problem.n_rows, dtype=np.uint8)
-    if units is not None:
-        free[units.rows] = 0
-    chunks = problem.chunks if units is None else problem.chunks_with(free)
+    rows = row_labels(problem, np.empty(0, dtype=np.int64) if units is None else problem.places(units.rows))
     unit_labels = np.full(0 if units is None else len(units), -1, dtype=np.int32)
     rule = StoppingRule(problem, tol, max_iter, monotone=policy is None or policy.monotone)
     is_empty, several = np.zeros(len(centers), dtype=bool), len(centers) > 1
     with threads(problem.n_jobs) as run:
         while True:
-            tally = assign_free(problem, chunks, centers, free, labels, run)
-            price = _assign_units(problem, units, policy, centers, labels, unit_labels, tally)
+            tally = rows.assign(problem, centers, run)
+            price = _assign_units(problem, units, policy, centers, rows, unit_labels, tally)
             score, n_changed = tally.totals
             emptied = several and bool(((tally.masses == 0) & ~is_empty).any())
             objective = unit * (problem.constant + score + price)
             _log(rule, objective, max_iter)
-            now = Round(problem, labels, centers, price)
+            now = Round(problem, rows.values, centers, price)
             last = rule.ends(now, objective, unit * problem.scale, changed=n_changed > 0, emptied=emptied)
             if last is not None:
                 break
@@ -100,14 +95,13 @@ def lloyd(
             new = problem.means(tally.sums, tally.masses, centers)
             is_empty = tally.masses == 0
             if several and is_empty.any():
-                _restart_empty(problem, new, is_empty, labels, units, policy)
+                _restart_empty(problem, new, is_empty, rows, units, unit_labels, policy)
             rule.moved(float(((new - centers) ** 2).sum()))
             centers = new
             if policy is not None:
                 before = problem
-                problem, centers = policy.learn(problem, centers, labels)
+                problem, centers = policy.learn(problem, centers, rows.values)
                 if problem.X is not before.X:
-                    chunks = problem.chunks_with(free)
                     units = None if units is None else replace(units, points=problem.X[units.rows])
     shift = rule.shift / (last.problem.variance or 1.0)
     return Solution(*last, unit, rule.history[-1], rule.history, rule.n_iter, shift, rule.converged)
@@ -118,7 +112,7 @@ def _assign_units(
     units: Units | None,
     policy: Policy | None,
     centers: FloatArray,
-    labels: Labels,
+    rows: RowLabels,
     unit_labels: Labels,
     tally: Tally,
 ) -> float:
@@ -129,7 +123,7 @@ def _assign_units(
     score, price = policy.assign(problem, units, centers, unit_labels)
     tally.totals += (score, float(np.count_nonzero(before != unit_labels)))
     add_points(units.points, units.weights, unit_labels, tally.sums, tally.masses)
-    labels[units.rows] = unit_labels[units.unit_of]
+    rows.place(problem.places(units.rows), unit_labels[units.unit_of])
     return price
 
 
@@ -143,28 +137,26 @@ def _restart_empty(
     problem: Problem,
     centers: FloatArray,
     empty: npt.NDArray[np.bool_],
-    labels: Labels,
+    rows: RowLabels,
     units: Units | None,
+    unit_labels: Labels,
     policy: Policy | None,
 ) -> None:
     """Move the centre of each empty cluster to the row, or unit, that gains most from a centre of its own.
 
     No row belongs to these clusters, so moving their centres cannot raise the objective.
     """
-    gain = problem.gains(problem.square_norms, row_costs(problem, centers, labels)) * problem.row_weights
-    unit_at = np.full(problem.n_rows, -1)  # the unit that begins with this row
+    n_wanted = int(empty.sum())
+    found = rows.farthest(problem, centers, n_wanted)
     if units is not None and policy is not None:
+        costs = problem.own_costs(units.points, centers, unit_labels)
+        gain = problem.gains(square_norms(units.points), costs) * units.weights
+        gain = np.where(policy.movable(units), gain, 0.0)
         first = np.full(len(units), problem.n_rows)
-        np.minimum.at(first, units.unit_of, units.rows)
-        costs = problem.own_costs(units.points, centers, labels[first])
-        gain[units.rows] = 0.0
-        gain[first] = np.where(
-            policy.movable(units), problem.gains(square_norms(units.points), costs) * units.weights, 0.0
-        )
-        unit_at[first] = np.arange(len(units))
-    best = np.argsort(-gain, kind="stable")[: int(empty.sum())]
-    best = best[gain[best] > 0]
-    for cluster, row in zip(np.flatnonzero(empty), best, strict=False):
-        point = problem.X[[row]] if unit_at[row] < 0 or units is None else units.points[[unit_at[row]]]
-        point = point.toarray() if sparse.issparse(point) else point
-        centers[cluster] = problem.as_centers(point)
+        np.minimum.at(first, units.unit_of, problem.places(units.rows))
+        best = np.argsort(-gain, kind="stable")[:n_wanted]
+        found += [
+            Candidate(float(gain[one]), int(first[one]), dense(units.points[[one]])) for one in best if gain[one] > 0
+        ]
+    for cluster, candidate in zip(np.flatnonzero(empty), highest(found, n_wanted), strict=False):
+        centers[cluster] = problem.as_centers(candidate.point)

@@ -11,14 +11,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from clew._base import Capabilities
 from clew._persistence import Learned
 from clew._validation import BOOLEAN, Allowed, integer, number, words
 from clew.constraints import Closure, Constraints
-from clew.exceptions import ConstraintError, InfeasibleConstraintsError, ParameterError, WorkLimitError
+from clew.exceptions import ConstraintError, DataTypeError, InfeasibleConstraintsError, ParameterError, WorkLimitError
 from clew.partitional._cop_kmeans import hard_policy
 from clew.partitional._family import COMMON_PARAMETERS, SOFT_CONSTRAINTS, KMeansFamily
 from clew.partitional._geometry import FloatArray, IntArray, Labels, Problem
 from clew.partitional._lloyd import Policy, Solution, lloyd
+from clew.partitional._reduction import cluster_masses
+from clew.partitional._remote import is_remote
 from clew.partitional._seeding import Start, initial_centers
 from clew.partitional._sized_ties import SizedPricedPolicy
 from clew.partitional._sizes import LIMIT, SizeLimits, matched_start, read_limits
@@ -113,7 +116,7 @@ class PCKMeans(KMeansFamily):
     array([0, 0, 1, 1], dtype=int32)
     """
 
-    _capabilities = replace(SOFT_CONSTRAINTS, sizes="hard", streams=True, monotone=True)
+    _capabilities = replace(SOFT_CONSTRAINTS, sizes="hard", streams=True, monotone=True, out_of_core=True)
     cluster_weights_: FloatArray
     _parameters: ClassVar[dict[str, Allowed]] = {
         **COMMON_PARAMETERS,
@@ -168,9 +171,12 @@ class PCKMeans(KMeansFamily):
             cls(n_clusters=3, entailed=False, metric="cosine", random_state=0),
         ]
 
+    @property
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities, out_of_core=self.size_min is None and self.size_max is None)
+
     def _keep(self, found: Solution) -> None:
-        counts = np.bincount(found.labels, weights=found.problem.row_weights, minlength=len(found.centers))
-        self.cluster_weights_ = counts.astype(np.float64)
+        self.cluster_weights_ = cluster_masses(found.problem, found.labels, len(found.centers))
 
     def _restarts_anew(self) -> bool:
         return self.penalty != 0
@@ -234,6 +240,10 @@ class PCKMeans(KMeansFamily):
             raise ParameterError(
                 f"partial_fit of {type(self).__name__} with size_min or size_max: limits hold for the rows of one "
                 "fit. Call fit, or set both to None."
+            )
+        if is_remote(X):
+            raise DataTypeError(
+                f"partial_fit takes a batch of rows in memory, and X is a {type(X).__name__}. Call fit."
             )
         if not hasattr(self, "cluster_centers_"):
             return self.fit(X, y, constraints=constraints, sample_weight=sample_weight)
@@ -300,7 +310,8 @@ def pck_means(
         return lloyd(problem, units, sized, start.centers, max_iter=max_iter, tol=tol)
     if penalty == 0:
         return lloyd(problem, None, None, start.centers, max_iter=max_iter, tol=tol)
-    rows, ties = priced_ties(constraints, penalty, entailed=entailed)
+    # Units are numbered in the random order in which they are visited, so that a visit reads memory in sequence.
+    rows, ties = priced_ties(constraints, penalty, entailed=entailed, rng=rng)
     anchor = rows - (problem.n_rows - n_anchors)
     ties = replace(ties, pinned=np.where(anchor >= 0, anchor, -1).astype(np.int32))
     units = Units.contract(problem, rows, np.arange(len(rows)), len(rows))
@@ -328,7 +339,8 @@ class _PricedPolicy(Policy):
         anchored = np.zeros(closed.n_components, dtype=bool)
         anchored[closed.component_of[units.rows[state.pinned >= 0]]] = True
         self._blocks, _ = component_units(problem, closed, (closed.sizes > 1) & ~anchored)
-        places = np.searchsorted(units.rows, self._blocks.rows)
+        order = np.argsort(units.rows)
+        places = order[np.searchsorted(units.rows, self._blocks.rows, sorter=order)]
         self._members = compress(self._blocks.unit_of, places, len(self._blocks))
 
     def movable(self, units: Units) -> npt.NDArray[np.bool_]:
@@ -336,7 +348,7 @@ class _PricedPolicy(Policy):
 
     def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
         first = len(labels) > 0 and labels[0] < 0
-        score = self._state.sweep(problem, units, centers, self._rng.permutation(len(units)), labels)
+        score = self._state.sweep(problem, units, centers, None, labels)
         order = self._rng.permutation(len(self._blocks))
         score += self._state.move_blocks(problem, self._blocks, self._members, centers, order, labels)
         price = self._state.price(labels)
@@ -360,7 +372,7 @@ class _PricedPolicy(Policy):
             policy.assign(problem, blocks, centers, block_labels)
         except (InfeasibleConstraintsError, WorkLimitError):
             return score, price
-        by_row = np.full(problem.n_rows, -1, dtype=np.int32)
+        by_row = np.full(self._constraints.n_rows, -1, dtype=np.int32)
         by_row[blocks.rows] = block_labels[blocks.unit_of]
         candidate = np.where(by_row[units.rows] >= 0, by_row[units.rows], labels)
         self._state.load(candidate)

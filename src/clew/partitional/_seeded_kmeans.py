@@ -63,7 +63,9 @@ class SeededKMeans(KMeansFamily):
     array([1, 1, 0, 0], dtype=int32)
     """
 
-    _capabilities = replace(SOFT_CONSTRAINTS, labels="seeds", must_link="seeds", cannot_link="seeds", monotone=True)
+    _capabilities = replace(
+        SOFT_CONSTRAINTS, labels="seeds", must_link="seeds", cannot_link="seeds", monotone=True, out_of_core=True
+    )
 
     @classmethod
     def _examples(cls) -> list[SeededKMeans]:

@@ -6,6 +6,7 @@ a set of single rows that are cannot-linked to all neighbourhoods and to each ot
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +18,14 @@ from scipy.spatial.distance import cdist
 from clew.constraints import Closure
 from clew.exceptions import InfeasibleConstraintsError, ParameterError
 from clew.partitional._geometry import FloatArray, IntArray, Problem
+from clew.partitional._reduction import dense
 from clew.partitional._units import Units
 from clew.solvers.coloring import CliqueGraph
 
 # Standard deviation of initial centres near the mean of all rows, in units of that of the columns.
 _PERTURBATION = 0.1
+# k-means++ looks at this many rows, and at this many rows per centre, if there are more.
+_SAMPLED_ROWS, _SAMPLED_ROWS_PER_CENTER = 131_072, 128
 
 
 class Start(NamedTuple):
@@ -235,7 +239,13 @@ def _matched(centers: FloatArray, means: FloatArray, clusters: IntArray) -> Floa
 
 
 def plus_plus(problem: Problem, known: FloatArray, n_more: int, rng: np.random.Generator) -> FloatArray:
-    """Greedy k-means++: draw a few rows by squared distance to the centres so far, and keep the best one."""
+    """Greedy k-means++: draw a few rows by squared distance to the centres so far, and keep the best one.
+
+    From many rows, a uniform sample takes part.
+    """
+    n_sampled = max(_SAMPLED_ROWS, _SAMPLED_ROWS_PER_CENTER * (len(known) + n_more))
+    if problem.n_rows > n_sampled:
+        problem = _sampled(problem, n_sampled, rng)
     centers = list(known)
     weights = problem.row_weights
     nearest = np.full(problem.n_rows, np.inf)
@@ -247,13 +257,22 @@ def plus_plus(problem: Problem, known: FloatArray, n_more: int, rng: np.random.G
         total = potential.sum()
         chances = potential / total if total > 0 else weights / weights.sum()
         drawn = rng.choice(problem.n_rows, size=n_trials if centers else 1, p=chances)
-        rows = problem.X[drawn]
-        points = np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64)
+        points = dense(problem.X[drawn])
         left = np.minimum(nearest[:, None], _costs(problem, points))
         best = int((weights @ left).argmin())
         nearest = left[:, best]
         centers.append(points[best])
     return np.array(centers[len(known) :])
+
+
+def _sampled(problem: Problem, n_sampled: int, rng: np.random.Generator) -> Problem:
+    """A uniform sample of the rows that weigh something, in memory; of `n_sampled` rows or all of them, if fewer."""
+    n_rows, weights = problem.n_rows, problem.weights
+    heavy = np.flatnonzero(weights) if len(weights) else None
+    n_heavy = n_rows if heavy is None else len(heavy)
+    drawn = np.sort(rng.choice(n_heavy, size=min(n_sampled, n_heavy), replace=False))
+    rows = drawn if heavy is None else heavy[drawn]
+    return replace(problem, X=problem.X[rows], weights=weights[rows] if len(weights) else weights, named=None)
 
 
 def _costs(problem: Problem, centers: FloatArray) -> FloatArray:

@@ -143,10 +143,14 @@ class TiedAssignment:
         self._sums = np.zeros((int(sum_of.max(initial=-1)) + 1, n_clusters))
         self._prices = np.empty(n_clusters)
 
-    def load(self, labels: Labels) -> None:
-        """Load a labelling: count the large sets, and add up their prices for each profile."""
+    def clear(self) -> None:
+        """Load the labelling in which no unit is assigned."""
         self._tables[:] = 0
         self._sums[:] = 0
+
+    def load(self, labels: Labels) -> None:
+        """Load a labelling: count the large sets, and add up their prices for each profile."""
+        self.clear()
         ties, table_of = self._ties, self._table_of
         group = np.repeat(np.arange(len(ties.member_ptr) - 1), np.diff(ties.member_ptr))
         label = labels[ties.members]
@@ -165,13 +169,14 @@ class TiedAssignment:
         problem: Problem,
         units: Units,
         centers: FloatArray,
-        order: IntArray,
+        order: IntArray | None,
         labels: Labels,
         places: FloatArray | None = None,
     ) -> float:
         """Visit all units once; return their weighted score, infinite if a unit had no allowed cluster.
 
-        `places` is the marginal cost of one more unit in each cluster. It is added to the score of each unit.
+        Without an `order`, units are visited in their own. `places` is the price of a place in each cluster. Each unit
+        pays it, as a part of its score.
         """
         total = 0.0
         for chosen, costs in units.costs(problem, centers, order):
@@ -281,25 +286,36 @@ def hard_ties(closed: Closure, unit_of_component: IntArray, pinned: Labels) -> T
     )
 
 
-def priced_ties(constraints: Constraints, penalty: float, *, entailed: bool) -> tuple[IntArray, Ties]:
-    """The rows in constraints, and the prices between them.
+def priced_ties(
+    constraints: Constraints, penalty: float, *, entailed: bool, rng: np.random.Generator | None = None
+) -> tuple[IntArray, Ties]:
+    """The rows in constraints, sorted or in random order with `rng`, and the prices between them.
 
     With `entailed`, certain pairs (confidence 1) are priced together with all pairs that they entail. Less certain
     pairs are priced on their own, at `penalty` times their confidence. Without it, only given pairs are priced.
     """
-    rows, ties = _entailed_ties(constraints) if entailed else _given_ties(constraints)
+    rows, ties = _entailed_ties(constraints, rng) if entailed else _given_ties(constraints, rng)
     return rows, replace(ties, penalty=penalty)
 
 
-def _entailed_ties(constraints: Constraints) -> tuple[IntArray, Ties]:
+def _numbered_units(row_is_unit: npt.NDArray[np.bool_], rng: np.random.Generator | None) -> tuple[IntArray, IntArray]:
+    """The row of each unit, sorted or in random order, and the unit of each row; that of other rows means nothing."""
+    rows = np.flatnonzero(row_is_unit)
+    if rng is not None:
+        rng.shuffle(rows)
+    unit_of_row = np.empty(len(row_is_unit), dtype=np.int64)
+    unit_of_row[rows] = np.arange(len(rows))
+    return rows, unit_of_row
+
+
+def _entailed_ties(constraints: Constraints, rng: np.random.Generator | None) -> tuple[IntArray, Ties]:
     certain = constraints.at_least(1.0)
     closed = certain.closure()
     graph = closed.graph
     pairs, prices = lone_pairs(constraints, closed)
     row_is_unit = ((closed.sizes > 1) | closed.tied)[closed.component_of]
     row_is_unit[pairs] = True
-    rows = np.flatnonzero(row_is_unit)
-    unit_of_row = np.cumsum(row_is_unit) - 1
+    rows, unit_of_row = _numbered_units(row_is_unit, rng)
 
     # Sets: the components that rows here are in, then the cliques; a clique holds the rows of its components.
     named = np.zeros(closed.n_components, dtype=bool)
@@ -336,8 +352,8 @@ def _entailed_ties(constraints: Constraints) -> tuple[IntArray, Ties]:
     return rows, ties
 
 
-def _given_ties(constraints: Constraints) -> tuple[IntArray, Ties]:
-    """Price each given pair once, at its highest confidence; groups and classes are priced by counts.
+def _given_ties(constraints: Constraints, rng: np.random.Generator | None) -> tuple[IntArray, Ties]:
+    """Each given pair once, at its highest confidence; groups and classes through their counts.
 
     A pair that a group or the classes also state is priced there only.
     """
@@ -360,8 +376,7 @@ def _given_ties(constraints: Constraints) -> tuple[IntArray, Ties]:
     row_is_unit[pairs] = True
     for column, _ in columns:
         row_is_unit[column >= 0] = True
-    rows = np.flatnonzero(row_is_unit)
-    unit_of_row = np.cumsum(row_is_unit) - 1
+    rows, unit_of_row = _numbered_units(row_is_unit, rng)
     units, sets, entry_prices = [_NONE], [_NONE], [np.empty(0)]
     constant, n_sets = -float(np.minimum(prices, 0).sum()), 0
     for column, price in columns:

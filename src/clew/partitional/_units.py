@@ -38,15 +38,16 @@ class Units:
 
     @classmethod
     def contract(cls, problem: Problem, rows: IntArray, unit_of: IntArray, n_units: int) -> Units:
-        """Contract rows to units; `unit_of` is the unit of each row."""
-        weights = problem.row_weights[rows]
+        """Join rows into units; `unit_of` says which row goes where."""
+        weights = problem.row_weights[problem.places(rows)]
         if len(rows) == n_units and (unit_of == np.arange(n_units)).all():
-            return cls(problem.X if n_units == problem.n_rows else problem.X[rows], weights, rows, unit_of)
+            every = problem.named is None and n_units == problem.n_rows and (rows == unit_of).all()
+            return cls(problem.X if every else problem.points(rows), weights, rows, unit_of)
         totals = np.bincount(unit_of, weights=weights, minlength=n_units).astype(np.float64)
         counts = np.bincount(unit_of, minlength=n_units)
         share = np.where(totals[unit_of] > 0, weights, 1) / np.where(totals > 0, totals, counts)[unit_of]
         mixing = sparse.csr_matrix((share, (unit_of, np.arange(len(rows)))), shape=(n_units, len(rows)))
-        points = mixing.astype(problem.X.dtype) @ problem.X[rows]
+        points = mixing.astype(problem.X.dtype) @ problem.points(rows)
         return cls(points, totals, rows, unit_of)
 
     def __len__(self) -> int:
@@ -57,16 +58,19 @@ class Units:
         """Whether all weights are 1."""
         return bool((self.weights == 1).all())
 
-    def costs(self, problem: Problem, centers: FloatArray, order: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Yield blocks of weighted scores of units with every centre, in the given order."""
+    def costs(
+        self, problem: Problem, centers: FloatArray, order: IntArray | None
+    ) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Weighted scores of units with every centre, in blocks, in the given order or in their own."""
         scoring = problem.scoring(centers)
         block = max(LEAST_BLOCK_ROWS, BLOCK_ENTRIES // max(len(centers), 1))
-        for start in range(0, len(order), block):
-            chosen = order[start : start + block]
-            scores = scoring(self.points[chosen]).astype(np.float64, copy=False)
+        for start in range(0, len(self) if order is None else len(order), block):
+            some = slice(start, start + block) if order is None else order[start : start + block]
+            scores = scoring(self.points[some]).astype(np.float64, copy=False)
             scores += scoring.offsets
             if not self.alike:
-                scores *= np.maximum(self.weights[chosen, None], NO_WEIGHT)
+                scores *= np.maximum(self.weights[some, None], NO_WEIGHT)
+            chosen = np.arange(start, start + len(scores)) if isinstance(some, slice) else some
             yield chosen, scores
 
     def distances(self, problem: Problem, centers: FloatArray, constants: FloatArray) -> FloatArray:
@@ -77,7 +81,7 @@ class Units:
 
     def cost(self, problem: Problem, centers: FloatArray, labels: Labels) -> float:
         """Weighted score of a labelling."""
-        blocks = self.costs(problem, centers, np.arange(len(self)))
+        blocks = self.costs(problem, centers, None)
         return sum(float(scores[np.arange(len(chosen)), labels[chosen]].sum()) for chosen, scores in blocks)
 
 

@@ -105,7 +105,7 @@ class SquaredDistances:
         costs = _with_anchors(costs, self._anchors)
         n_free, n_columns = self._free.shape
         sums, counts, totals = np.zeros((self.n_clusters, n_columns)), np.zeros(self.n_clusters), np.zeros(2)
-        labels = np.zeros(n_free, dtype=np.int32)
+        labels, errors = np.zeros(n_free, dtype=np.int32), np.zeros_like(sums)
         everyone, no_weights = np.ones(min(n_free, _BLOCK_ROWS), dtype=np.uint8), np.empty(0)
         is_sparse = sparse.issparse(self._free)
         for start in range(0, n_free, _BLOCK_ROWS):
@@ -118,11 +118,14 @@ class SquaredDistances:
                 offsets,
                 no_weights,
                 everyone[: len(scores)],
+                True,
                 labels[start : start + _BLOCK_ROWS],
                 sums,
+                errors,
                 counts,
                 totals,
             )
+        sums += errors
         if is_sparse:
             sums, _ = sums_by_label(self._free, labels, self.n_clusters)
         return CenterCosts(centers, costs, float(totals[0]) + self._free_norm, sums, counts)

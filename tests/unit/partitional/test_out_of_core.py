@@ -1,0 +1,205 @@
+"""Rows that are not in memory give the clusters that the same rows give in memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import clew
+from clew import CVQE, LCVQE, ConstrainedKMeans, Constraints, COPKMeans, IGKMeans, PCKMeans, SeededKMeans
+from clew.datasets import open_rows
+from clew.exceptions import ContradictoryConstraintsError, DataError, DataTypeError, FileError
+from clew.partitional import _geometry, _seeding
+
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+pq = pytest.importorskip("pyarrow.parquet")
+ds = pytest.importorskip("pyarrow.dataset")
+
+METHODS = [SeededKMeans, ConstrainedKMeans, COPKMeans, PCKMeans, CVQE, LCVQE]
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    """Chunks and samples so small that a few hundred rows fill several of them."""
+    monkeypatch.setattr(_geometry, "_MOST_CHUNK_ROWS", 64)
+    monkeypatch.setattr(_geometry, "_MOST_BLOCK_ROWS", 32)
+    monkeypatch.setattr(_geometry, "LEAST_BLOCK_ROWS", 16)
+    monkeypatch.setattr(_seeding, "_SAMPLED_ROWS", 100)
+    monkeypatch.setattr(_seeding, "_SAMPLED_ROWS_PER_CENTER", 10)
+
+
+def rows_and_classes(dtype, n_rows=300):
+    rng = np.random.default_rng(0)
+    classes = rng.integers(0, 3, n_rows)
+    return (rng.normal(size=(n_rows, 4)) * 2 + classes[:, None] * 3 + 50).astype(dtype), classes
+
+
+def made(method, metric):
+    settings = {} if method is IGKMeans else {"metric": metric}
+    return method(3, **settings, n_init=2, random_state=0)
+
+
+def table_of(X):
+    return pa.table({f"c{column}": X[:, column] for column in range(X.shape[1])})
+
+
+def sources(folder, X):
+    """The same rows in every form that `fit` reads by the chunk."""
+    np.save(folder / "rows.npy", X)
+    np.save(folder / "columns.npy", np.asfortranarray(X))
+    table = table_of(X)
+    pq.write_table(table, folder / "rows.parquet", row_group_size=70)
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), X.shape[1])
+    pq.write_table(pa.table({"vector": vectors}), folder / "vectors.parquet")
+    (folder / "parts").mkdir()
+    pq.write_table(table.slice(0, 101), folder / "parts" / "a.parquet")
+    pq.write_table(table.slice(101), folder / "parts" / "b.parquet")
+    return {
+        "npy": folder / "rows.npy",
+        "npy by columns": str(folder / "columns.npy"),
+        "memory map": np.load(folder / "rows.npy", mmap_mode="r"),
+        "parquet": folder / "rows.parquet",
+        "vectors": folder / "vectors.parquet",
+        "folder": str(folder / "parts"),
+        "dataset": ds.dataset(folder / "parts"),
+        "reader": pa.RecordBatchReader.from_batches(table.schema, table.to_batches(77)),
+        "generator": (X[start : start + 37] for start in range(0, len(X), 37)),
+        "tables": [table.slice(0, 99), table.slice(99)],
+    }
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_every_source_gives_the_labels_of_the_rows_in_memory(tmp_path, dtype, metric):
+    X, classes = rows_and_classes(dtype)
+    pairs = Constraints.sample(classes, 40, balance=0.5, random_state=0)
+    some = np.where(np.arange(len(X)) < 12, classes, -1)
+    both = pairs | Constraints(labels=some)
+    methods = METHODS if metric == "euclidean" else [*METHODS, IGKMeans]
+    for method, known in zip(methods, [some, pairs, pairs, both, pairs, pairs, pairs], strict=False):
+        expected = made(method, metric).fit(X, constraints=known)
+        for name, source in sources(tmp_path, X).items():
+            model = made(method, metric).fit(source, constraints=known)
+            assert (model.labels_ == expected.labels_).all(), (method, name)
+            assert (model.cluster_centers_ == expected.cluster_centers_).all(), (method, name)
+            assert model.objective_ == expected.objective_, (method, name)
+            assert (model.violated_cannot_link_ == expected.violated_cannot_link_).all()
+            assert (model.cluster_sizes_ == expected.cluster_sizes_).all()
+            assert model.cluster_centers_.dtype == dtype
+        shutil.rmtree(tmp_path / "parts")
+    assert (model.predict([table_of(X)]) == expected.predict(X)).all()
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_weights_names_of_classes_and_columns_are_kept(tmp_path):
+    X, classes = rows_and_classes("float64")
+    weights = np.random.default_rng(1).uniform(0, 2, len(X))
+    named = np.where(np.arange(len(X)) < 12, np.array(["x", "y", "z"])[classes], "")
+    source = sources(tmp_path, X)["parquet"]
+    expected = PCKMeans(4, random_state=0).fit(X, constraints=named, sample_weight=weights)
+    model = PCKMeans(4, random_state=0).fit(source, constraints=named, sample_weight=weights)
+    assert (model.labels_ == expected.labels_).all()
+    assert model.classes_.tolist() == expected.classes_.tolist()
+    assert model.feature_names_in_.tolist() == ["c0", "c1", "c2", "c3"]
+    model.save(tmp_path / "model.zip")
+    assert (clew.load(tmp_path / "model.zip").labels_ == model.labels_).all()
+
+
+def test_errors_name_the_rows_of_the_user(tmp_path):
+    X, _ = rows_and_classes("float64")
+    source = sources(tmp_path, X)["npy"]
+    with pytest.raises(ContradictoryConstraintsError, match=r"250.*270|270.*250"):
+        COPKMeans(3).fit(source, constraints={"must_link": [(250, 270)], "cannot_link": [(270, 250)]})
+    with pytest.raises(clew.exceptions.ConstraintError, match="row 300, but X has 300 rows"):
+        COPKMeans(3).fit(source, constraints={"must_link": [(250, 300)]})
+
+
+@pytest.mark.parametrize("form", ["npy", "parquet", "generator"])
+def test_a_missing_value_in_the_last_block_is_named_and_the_estimator_stays_as_it_was(tmp_path, form):
+    X, _ = rows_and_classes("float32")
+    model = SeededKMeans(3, random_state=0).fit(X)
+    before = model.labels_
+    X[299, 2] = np.nan
+    with pytest.raises(DataError, match="NaN at row 299, column 2"):
+        model.fit(sources(tmp_path, X)[form])
+    assert model.labels_ is before
+
+
+def test_a_column_that_changes_its_type_between_files_is_refused(tmp_path):
+    X, _ = rows_and_classes("float32")
+    pq.write_table(table_of(X), tmp_path / "a.parquet")
+    changed = table_of(X).set_column(1, "c1", pa.array([str(value) for value in X[:, 1]]))
+    pq.write_table(changed, tmp_path / "b.parquet")
+    with pytest.raises(DataError, match=r"Column 'c1' has type string in .*b.parquet, but float in .*a.parquet"):
+        SeededKMeans(3).fit(tmp_path)
+    pq.write_table(table_of(X).drop_columns(["c3"]), tmp_path / "b.parquet")
+    with pytest.raises(DataError, match=r"b.parquet has no column 'c3'"):
+        SeededKMeans(3).fit(tmp_path)
+    with pytest.raises(DataError, match="The batch at row 300 has 3 columns, but the first one has 4 columns"):
+        SeededKMeans(3).fit(iter([X, X[:, :3]]))
+    pq.write_table(changed, tmp_path / "b.parquet")
+    with pytest.raises(DataError, match=r"Column 'c1' of .*b.parquet has type string"):
+        SeededKMeans(3).fit(tmp_path / "b.parquet")
+
+
+def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path, monkeypatch):
+    X, _ = rows_and_classes("float32")
+    path = sources(tmp_path, X)["parquet"]
+    from clew.datasets import _stored
+
+    check = _stored.check_block
+
+    def appending(rows, first, columns):
+        with open(path, "ab") as file:
+            file.write(b"more")
+        check(rows, first, columns)
+
+    monkeypatch.setattr(_stored, "check_block", appending)
+    with pytest.raises(FileError, match=r"rows.parquet grew while it was read"):
+        SeededKMeans(3).fit(path)
+
+
+def test_a_disk_without_room_is_named_and_nothing_is_left_behind(tmp_path, monkeypatch):
+    X, _ = rows_and_classes("float32")
+    path = sources(tmp_path, X)["parquet"]
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage(1, 1, 0))
+    with pytest.raises(FileError, match=r"No room in .*scratch for a temporary copy of 0.00 GB of .*rows.parquet"):
+        SeededKMeans(3).fit(path)
+    monkeypatch.undo()
+    if os.path.exists("/dev/full"):
+        monkeypatch.setattr("tempfile.tempdir", str(scratch))
+        monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb", 0))
+        with pytest.raises(FileError, match="No room in"):
+            SeededKMeans(3).fit(path)
+    assert list(scratch.iterdir()) == []
+
+
+def test_methods_that_need_all_rows_say_which_do_not(tmp_path):
+    X, _ = rows_and_classes("float32")
+    path = sources(tmp_path, X)["npy"]
+    expected = "needs all rows in memory.*or use .*COPKMeans, .*SeededKMeans"
+    for model in (clew.MPCKMeans(3), clew.BalancedKMeans(3), PCKMeans(3, size_max=200), COPKMeans(3, epsilon=2.0)):
+        with pytest.raises(DataTypeError, match=expected):
+            model.fit(path)
+    with pytest.raises(FileError, match=r"rows.csv does not exist"):
+        SeededKMeans(3).fit(tmp_path / "rows.csv")
+    (tmp_path / "rows.csv").write_text("1,2\n")
+    with pytest.raises(FileError, match=r"rows.csv is not a .npy or .parquet file"):
+        SeededKMeans(3).fit(tmp_path / "rows.csv")
+
+
+def test_rows_are_read_by_number_one_by_one_or_by_the_chunk(tmp_path):
+    X = np.arange(12_000.0).reshape(6000, 2)
+    rows = open_rows([X])
+    for chosen in ([5999, 0, 17], np.random.default_rng(0).integers(0, 6000, 500)):
+        assert (rows[np.array(chosen)] == X[chosen]).all()
+    rows.close()
