@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,6 +130,55 @@ def write_table(target: str | os.PathLike[str] | TextIO, columns: Mapping[str, A
                     _write_delimited(stream, arrays, "\t" if suffix == ".tsv" else ",")
 
 
+def write_batches(target: str | os.PathLike[str] | TextIO, batches: Iterable[Mapping[str, ArrayLike]]) -> None:
+    """Write a table batch by batch, as `write_table` writes it; every batch has the columns of the first.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from clew._tables import write_batches
+    >>> write_batches(sys.stdout, iter([{"id": ["a"], "cluster": [0]}, {"id": ["b"], "cluster": [1]}]))
+    id,cluster
+    a,0
+    b,1
+    """
+    parts = ({str(name): np.asarray(values) for name, values in batch.items()} for batch in batches)
+    if not isinstance(target, str | os.PathLike):
+        _write_parts(target, parts, ",")
+        return
+    path = Path(target)
+    check_writable(path)
+    suffix = path.suffix.lower()
+    with replacing(path) as temporary:
+        if suffix == ".parquet":
+            _write_parquet_parts(temporary, parts)
+            return
+        with open(temporary, "w", encoding="utf-8", newline="") as stream:
+            if suffix == ".jsonl":
+                for part in parts:
+                    _write_jsonl(stream, part)
+            else:
+                _write_parts(stream, parts, "\t" if suffix == ".tsv" else ",")
+
+
+def _write_parts(stream: TextIO, parts: Iterable[Mapping[str, NDArray[Any]]], delimiter: str) -> None:
+    for place, part in enumerate(parts):
+        _write_delimited(stream, part, delimiter, header=place == 0)
+
+
+def _write_parquet_parts(path: Path, parts: Iterable[Mapping[str, NDArray[Any]]]) -> None:
+    pyarrow = require_pyarrow()
+    writer = None
+    try:
+        for part in parts:
+            table = pyarrow.table({name: pyarrow.array(array) for name, array in part.items()})
+            writer = writer or pyarrow.parquet.ParquetWriter(path, table.schema)
+            writer.write_table(table)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise `FileError` if `write_table` could not write this path; call it before long work.
 
@@ -213,8 +262,10 @@ def _check_lengths(arrays: Mapping[str, NDArray[Any]]) -> None:
             )
 
 
-def _write_delimited(stream: TextIO, arrays: Mapping[str, NDArray[Any]], delimiter: str) -> None:
-    columns = [[_guarded(name), *_cells(array)] for name, array in arrays.items()]
+def _write_delimited(
+    stream: TextIO, arrays: Mapping[str, NDArray[Any]], delimiter: str, *, header: bool = True
+) -> None:
+    columns = [[*([_guarded(name)] if header else []), *_cells(array)] for name, array in arrays.items()]
     # Python's writer does not quote a single carriage return, and readers would end the line there.
     returns = any(isinstance(cell, str) and "\r" in cell for cells in columns for cell in cells)
     quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL

@@ -35,6 +35,7 @@ from clew._validation import (
 from clew._words import listed
 from clew.constraints import Closure, Constraints
 from clew.exceptions import DataTypeError, FewerClustersWarning, ParameterError
+from clew.partitional._checkpoint import current_checkpoint
 from clew.partitional._geometry import FloatArray, IntArray, NamedRows, Problem
 from clew.partitional._lloyd import Solution
 from clew.partitional._reduction import (
@@ -305,6 +306,9 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         rng: np.random.Generator,
         named: IntArray | None = None,
     ) -> npt.NDArray[Any]:
+        checkpoint = current_checkpoint()
+        if checkpoint is not None:
+            checkpoint.rng = rng
         problem = self._prepare(X, weights)
         if named is not None:
             problem = replace(problem, named=NamedRows(named, problem.X[named]))

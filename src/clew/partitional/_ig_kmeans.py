@@ -153,6 +153,9 @@ class _PricedRows(Policy):
     def __init__(self, state: TiedAssignment, rng: np.random.Generator) -> None:
         self._state, self._rng = state, rng
 
+    def resume(self, labels: Labels) -> None:
+        self._state.load(labels)
+
     def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
         score = self._state.sweep(problem, units, centers, self._rng.permutation(len(units)), labels)
         return score, self._state.price(labels)

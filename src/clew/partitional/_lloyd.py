@@ -14,6 +14,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from clew.partitional._checkpoint import current_checkpoint
 from clew.partitional._geometry import FloatArray, Labels, Problem, square_norms
 from clew.partitional._reduction import Candidate, RowLabels, Tally, dense, highest, row_labels, threads
 from clew.partitional._stopping import Round, StoppingRule
@@ -30,6 +31,9 @@ class Policy:
     def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
         """Write the units' labels (-1 before the first round); return their weighted score and the price of ties."""
         raise NotImplementedError  # pragma: no cover
+
+    def resume(self, labels: Labels) -> None:
+        """Continue a run after a round in which the units had these labels."""
 
     def movable(self, units: Units) -> npt.NDArray[np.bool_]:
         """Which units may go to an empty cluster."""
@@ -78,6 +82,15 @@ def lloyd(
     unit_labels = np.full(0 if units is None else len(units), -1, dtype=np.int32)
     rule = StoppingRule(problem, tol, max_iter, monotone=policy is None or policy.monotone)
     is_empty, several = np.zeros(len(centers), dtype=bool), len(centers) > 1
+    checkpoint = current_checkpoint() if rule.monotone else None
+    saved = None if checkpoint is None else checkpoint.begin_run()
+    if saved is not None:
+        centers, is_empty = saved.centers, saved.is_empty
+        unit_labels[:] = saved.unit_labels
+        rule.restore(saved.history, saved.rule)
+        rows.restore(problem, saved.labels, Tally(saved.sums, saved.errors, saved.masses, np.zeros(2)))
+        if policy is not None:
+            policy.resume(unit_labels)
     with threads(problem.n_jobs) as run:
         while True:
             tally = rows.assign(problem, centers, run)
@@ -103,6 +116,9 @@ def lloyd(
                 problem, centers = policy.learn(problem, centers, rows.values)
                 if problem.X is not before.X:
                     units = None if units is None else replace(units, points=problem.X[units.rows])
+            if checkpoint is not None:
+                state = {"centers": centers, "is_empty": is_empty, "unit_labels": unit_labels}
+                checkpoint.round_done({**state, **rule.state(), **rows.state()})
     shift = rule.shift / (last.problem.variance or 1.0)
     return Solution(*last, unit, rule.history[-1], rule.history, rule.n_iter, shift, rule.converged)
 

@@ -343,6 +343,9 @@ class _PricedPolicy(Policy):
         places = order[np.searchsorted(units.rows, self._blocks.rows, sorter=order)]
         self._members = compress(self._blocks.unit_of, places, len(self._blocks))
 
+    def resume(self, labels: Labels) -> None:
+        self._state.load(labels)
+
     def movable(self, units: Units) -> npt.NDArray[np.bool_]:
         return self._state.pinned < 0
 

@@ -183,6 +183,17 @@ class RowLabels:
         self._tally, self._X = tally, problem.X
         return tally.rounded()
 
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Labels and sums, for a checkpoint."""
+        assert self._tally is not None
+        tally = self._tally
+        return {"labels": self.values, "sums": tally.sums, "errors": tally.errors, "masses": tally.masses}
+
+    def restore(self, problem: Problem, labels: Labels, tally: Tally) -> None:
+        """Continue with what `state` returned."""
+        self.values[:] = labels
+        self._tally, self._X = tally, problem.X
+
     def place(self, rows: IntArray, labels: Labels) -> None:
         """Set the labels of some rows."""
         self.values[rows] = labels

@@ -33,9 +33,21 @@ class StoppingRule:
     def __init__(self, problem: Problem, tol: float, max_iter: int, *, monotone: bool) -> None:
         self.history: list[float] = []
         self.n_iter, self.shift, self.converged = 0, np.inf, False
-        self._limit, self._max_iter, self._monotone = tol * problem.variance, max_iter, monotone
+        self._limit, self._max_iter, self.monotone = tol * problem.variance, max_iter, monotone
         self._moved_little = False
         self._lowest: tuple[float, int, Round] | None = None
+
+    def state(self) -> dict[str, FloatArray]:
+        """Everything that later rounds depend on, for a checkpoint of a monotone run."""
+        return {
+            "history": np.array(self.history),
+            "rule": np.array([self.n_iter, self.shift, self._moved_little], dtype=np.float64),
+        }
+
+    def restore(self, history: FloatArray, rule: FloatArray) -> None:
+        """Continue with what `state` returned."""
+        self.history = history.tolist()
+        self.n_iter, self.shift, self._moved_little = int(rule[0]), float(rule[1]), bool(rule[2])
 
     def moved(self, shift: float) -> None:
         """Record the squared shift of the centres."""
@@ -52,7 +64,7 @@ class StoppingRule:
         """
         self.history.append(objective)
         stable = not changed and self._has_settled(now)
-        if self._monotone:
+        if self.monotone:
             # Centres that differ only by rounding may exchange rows forever, so the rounds also end without progress.
             self._moved_little = self._moved_little or self._has_stalled(scale)
         elif self._lowest is None or objective < self._lowest[0] - _ROUNDING * scale:
@@ -71,7 +83,7 @@ class StoppingRule:
 
     def _has_settled(self, now: Round) -> bool:
         """Whether the centres have stopped. Broken pairs may still pull them after the last row has moved."""
-        return self._monotone or self.shift <= max(self._limit, _ROUNDING * now.problem.variance)
+        return self.monotone or self.shift <= max(self._limit, _ROUNDING * now.problem.variance)
 
     def _has_stalled(self, scale: float) -> bool:
         return len(self.history) > 1 and bool(self.history[-2] - self.history[-1] <= _ROUNDING * scale)

@@ -1,0 +1,55 @@
+"""A fit that stops between two rounds continues to the result that it would have had."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from clew import ConstrainedKMeans, Constraints, COPKMeans, IGKMeans, PCKMeans, SeededKMeans
+from clew.exceptions import FileError
+from clew.partitional._checkpoint import Checkpoint, FitStopped, checkpointed
+
+
+class StopAfter(Checkpoint):
+    """Asks to stop after some rounds."""
+
+    def __init__(self, path, about, n_rounds):
+        super().__init__(path, about)
+        self._left = n_rounds
+
+    def round_done(self, state):
+        self._left -= 1
+        self.stop_requested = self._left == 0
+        super().round_done(state)
+
+
+@pytest.mark.parametrize("method", [SeededKMeans, ConstrainedKMeans, COPKMeans, PCKMeans, IGKMeans])
+@pytest.mark.parametrize("n_init", [1, 3])
+def test_a_fit_that_stopped_twice_ends_like_one_that_did_not(tmp_path, method, n_init):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3)) + 2
+    known = Constraints.sample(rng.integers(0, 4, 400), 60, balance=0.5, random_state=0)
+
+    def model():
+        return method(4, n_init=n_init, tol=0, random_state=0)
+
+    expected = model().fit(X, constraints=known)
+    path, n_stops = tmp_path / "checkpoint.npz", 0
+    for n_rounds in (2, 3, 10**6):
+        checkpoint = StopAfter(path, {"k": 4}, n_rounds)
+        try:
+            with checkpointed(checkpoint):
+                found = model().fit(X, constraints=known)
+        except FitStopped:
+            n_stops += 1
+    assert n_stops == 2
+    assert checkpoint.resumed_rounds > 0
+    assert (found.labels_ == expected.labels_).all()
+    assert (found.cluster_centers_ == expected.cluster_centers_).all()
+    assert found.objective_history_.tolist() == expected.objective_history_.tolist()
+    assert found.n_iter_ == expected.n_iter_
+    with pytest.raises(FileError, match="checkpoint of another fit: k was 4, and is 5"):
+        Checkpoint(path, {"k": 5})
+    path.write_text("nonsense")
+    with pytest.raises(FileError, match="is no checkpoint"):
+        Checkpoint(path, {"k": 4})
