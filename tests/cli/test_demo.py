@@ -108,7 +108,7 @@ def test_no_answers_is_no_gain(clew):
     "words, sentence",
     [
         (("--out", "taken"), "Cannot write into taken: it is a file"),
-        (("--answers", "1000000"), "Ask for fewer"),
+        (("--answers", "1000000"), "Lower n"),
     ],
 )
 def test_bad_input_is_exit_2(clew, tmp_path, words, sentence):

@@ -114,8 +114,8 @@ def test_a_named_model_judges_the_answers(judged):
     wrong = judged.answers()[-1].id
     without, with_model = (suspicions(judged.review(model=name)) for name in (None, "penalized-gaussian-mixture"))
     assert with_model[wrong].suspicion > without[wrong].suspicion
-    assert "The model has the two apart with a chance of" in " ".join(with_model[wrong].reasons)
-    assert not any("The model" in reason for item in without.values() for reason in item.reasons)
+    assert "By the model, the chance that the two are different is" in " ".join(with_model[wrong].reasons)
+    assert not any("By the model" in reason for item in without.values() for reason in item.reasons)
 
 
 def test_the_mixture_of_a_session_judges_its_answers(judged):
@@ -123,7 +123,7 @@ def test_the_mixture_of_a_session_judges_its_answers(judged):
     judged.set(method="penalized-gaussian-mixture")
     plan = judged.plan_review()
     assert plan.model == "penalized-gaussian-mixture"
-    assert "The model has the two apart" in " ".join(suspicions(plan.run())[wrong].reasons)
+    assert "By the model, the chance that the two are different" in " ".join(suspicions(plan.run())[wrong].reasons)
     judged.set(method="graph-propagation")  # its probabilities follow the answers that they would judge
     assert judged.plan_review().model is None
 

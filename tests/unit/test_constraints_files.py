@@ -303,7 +303,7 @@ def test_what_is_wrong_with_knowledge_that_is_no_pair(read, line, message):
     ("content", "message"),
     [
         pytest.param('{"id_1": 0, "id_2": 1, "answer": "same"}\n{oops\n', "line 2: not JSON (Expecting", id="not-json"),
-        pytest.param("[0, 1]\n", "line 1: expected one JSON object a line", id="list"),
+        pytest.param("[0, 1]\n", "line 1: expected one JSON object per line", id="list"),
         pytest.param('{"id_1": 0, "answer": "same"}\n', "has no column 'id_2'", id="no-id_2"),
         pytest.param(
             '{"id_1": 0, "id_2": 1, "answer": "same"}\n\n{"id_1": 0, "answer": "same"}\n',

@@ -258,14 +258,16 @@ def _sentence(row: dict[str, Any]) -> str:
         "must_group": f"{names} is said to belong to its group",
         "cannot_group": f"{names} is said to differ from its group",
     }[row["kind"]]
-    cost = f"{row['price']:.2g} times what moving a typical row does"
+    cost = f"{row['price']:.2g} times as much as moving a typical row"
     if row["price"] == 0:
         told = f"{said}, which costs nothing."
     elif row["suspect"]:
         told = f"{said}, but that costs {cost}: look again."
     else:
         told = f"{said}, which costs little: {cost}."
-    return told if "chance" not in row else f"{told} The model has them together with a chance of {row['chance']:.0%}."
+    if "chance" in row:
+        told += f" By the model, the chance that they are together is {row['chance']:.0%}."
+    return told
 
 
 def impact(
@@ -349,7 +351,7 @@ def impact(
     >>> found.must_link_suspect
     array([False,  True])
     >>> print(found.table()[0]["sentence"])
-    2 and 3 are said to belong together, but that costs 0.55 times what moving a typical row does: look again.
+    2 and 3 are said to belong together, but that costs 0.55 times as much as moving a typical row: look again.
     """
     check_options(tolerance, max_iter)
     if solver not in ("subgradient", "lp"):

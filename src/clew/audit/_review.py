@@ -390,16 +390,16 @@ def _reasons(
     if agreeing < 0.5:
         found.append(f"By the data and the other answers, the chance that the two {opposite} is {1 - agreeing:.0%}.")
     if prices[place] > _NEUTRAL_PRICE:
-        found.append(f"Keeping it costs {prices[place]:.2g} times what moving a typical row does.")
+        found.append(f"Keeping it costs {prices[place]:.2g} times as much as moving a typical row.")
     if opinion is not None and opinion[place] == (-1.0 if same else 1.0):
-        found.append(f"The present clusters have the two {'apart' if same else 'together'}.")
+        found.append(f"The present clusters {'separate the two' if same else 'put the two together'}.")
     if modelled is not None and (modelled[place] < 0) == same and modelled[place] != 0:
         chance = (1 + abs(float(modelled[place]))) / 2
-        found.append(f"The model has the two {'apart' if same else 'together'} with a chance of {chance:.0%}.")
+        found.append(f"By the model, the chance that the two {opposite} is {chance:.0%}.")
     who = told.annotator[place]
     if who is not None and weighed.rates[who] > 1.5 * weighed.rate:
         rate, of_all = weighed.rates[who], weighed.rate
-        found.append(f"{who} seems to be wrong in {rate:.0%} of the answers, all together in {of_all:.0%}.")
+        found.append(f"{who} seems to be wrong in {rate:.0%} of the answers, and all people together in {of_all:.0%}.")
     if told.confidence[place] < 0.75:
         found.append(f"It was given with confidence {told.confidence[place]:g}.")
     if agreeing >= 0.5 and suspicion > 0.5:

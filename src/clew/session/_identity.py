@@ -18,7 +18,7 @@ IntArray = npt.NDArray[np.int64]
 def stable_ids(
     old: npt.ArrayLike, new: npt.ArrayLike, next_id: int, names: Sequence[Hashable] | None = None
 ) -> tuple[IntArray, int]:
-    """Return the clusters of a new labelling the ids of the old ones they overlap most with.
+    """Give each cluster of a new labelling the id of the old cluster that it overlaps most with.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def test_a_fitted_mixture_prices_pairs_by_its_chances(blobs):
     assert found.cannot_link_chance == pytest.approx([1, 0], abs=1e-6)
     by_rows = {row["rows"]: row for row in found.table()}
     assert by_rows[0, 10]["chance"] == found.must_link_chance[1]
-    assert by_rows[0, 10]["sentence"].endswith("The model has them together with a chance of 0%.")
+    assert by_rows[0, 10]["sentence"].endswith("By the model, the chance that they are together is 0%.")
     assert impact(blobs, WRONG, 3).must_link_chance is None
 
 

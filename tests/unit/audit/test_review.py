@@ -127,7 +127,7 @@ def test_a_fitted_mixture_counts_by_its_chance_for_the_pair(blobs, answers):
     mixture = ConstrainedGaussianMixture(3, random_state=0).fit(blobs)
     without, with_model = (by_index(review(blobs, told, 3, model=model)) for model in (None, mixture))
     assert with_model[3].suspicion > without[3].suspicion
-    assert "The model has the two together with a chance of 100%." in with_model[3].reasons
+    assert "By the model, the chance that the two belong together is 100%." in with_model[3].reasons
     assert not any("The model" in reason for doubt in without.values() for reason in doubt.reasons)
     assert all(with_model[place].suspicion <= without[place].suspicion for place in range(len(told)) if place != 3)
     # A sure model is worth as much as its clusters; an even one says nothing.

@@ -549,7 +549,7 @@ def test_json_of_nobody(tmp_path, content, sentence):
 
 
 def test_time_out_of_this_world(tmp_path):
-    with pytest.raises(FileError, match=r"pairs.jsonl is not in the format of prodigy \(\w+Error"):
+    with pytest.raises(FileError, match=r"pairs.jsonl is not a file of prodigy \(\w+Error"):
         read_answers(written(tmp_path, "pairs.jsonl", json.dumps(prodigy(answer="accept", _timestamp=1e300))))
 
 
@@ -564,7 +564,7 @@ def test_format_by_name(tmp_path):
     assert read_answers(path, format="splink").format == "splink"
     with pytest.raises(ParameterError, match="There is no format 'excel': expected one of clew, splink, zingg"):
         read_answers(path, format="excel")
-    with pytest.raises(FileError, match=r"labels.csv is not in the format of zingg \(KeyError: 'z_cluster'\)"):
+    with pytest.raises(FileError, match=r"labels.csv is not a file of zingg \(KeyError: 'z_cluster'\)"):
         read_answers(path, format="zingg")
     with pytest.raises(FileError, match=r"has no column 'answer'"):
         read_answers(path, format="clew")
