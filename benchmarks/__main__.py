@@ -11,6 +11,7 @@ from benchmarks import (
     answers,
     audit,
     closure,
+    deep,
     density,
     digest,
     edges,
@@ -75,13 +76,17 @@ BENCHMARKS = {
     "swaps": medoids.run_swaps,
     "geometry": geometry.run,
     "never-worse": never_worse.run,
+    "deep": deep.run,
 }
+# Benchmarks whose default is a part of the published rows.
+WITH_FULL_SIZE = ("deep",)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure clew; see docs/benchmarks.md.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(BENCHMARKS)}; all unless given")
     parser.add_argument("--quick", action="store_true", help="toy sizes: shows that it runs, judges nothing")
+    parser.add_argument("--full", action="store_true", help="all rows, which takes hours (deep)")
     parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIRECTORY", help="where the JSON files go")
     parser.add_argument("--publish", action="store_true", help="put the tables into docs/benchmarks.md")
     options = parser.parse_args()
@@ -89,10 +94,13 @@ def main() -> None:
     if unknown:
         parser.error(f"there is no benchmark {unknown[0]!r}; there are {', '.join(BENCHMARKS)}")
     names = options.names or list(BENCHMARKS)
-    command = " ".join(["python -m benchmarks", *options.names, *(["--quick"] if options.quick else [])])
+    command = " ".join(
+        ["python -m benchmarks", *options.names, *(f"--{flag}" for flag in ("quick", "full") if getattr(options, flag))]
+    )
     print(", ".join(f"{key} {value}" for key, value in environment().items()))
     for name in names:
-        report = BENCHMARKS[name](quick=options.quick)
+        sizes = {"full": True} if options.full and name in WITH_FULL_SIZE else {}
+        report = BENCHMARKS[name](quick=options.quick, **sizes)
         path = report.write(options.out, command)
         if options.publish:
             publish(report)

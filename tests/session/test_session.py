@@ -216,13 +216,30 @@ def test_a_method_of_square_matrices_or_counts_is_refused(session, method):
         session.set(method=method)
 
 
-@pytest.mark.parametrize("method", OF_ROWS)
+@pytest.mark.parametrize("method", [name for name in OF_ROWS if METHODS[name]._is_installed()])
 def test_a_method_of_ones_own(tmp_path, method):
     with Session.create(tmp_path / "s.clew", X, n_clusters=3) as session:
         session.set(method=method)
         told(session, Y, 10)
         assert len(set(session.labels().values())) == 3 or session.progress().notes
         assert session.settings["method"] == method
+
+
+def test_networks_are_offered_for_images_texts_and_vectors(tmp_path, monkeypatch):
+    monkeypatch.setattr(METHODS["deep-constrained-clustering"], "_is_installed", classmethod(lambda cls: True))
+    numbers = {"a": [0.0, 1.0, 2.0, 9.0], "b": [4.0, 1.5, 2.0, 7.0]}
+    texts = {"post": [f"the {word} is a long story about {word}s and rain" for word in ("cat", "dog", "car", "bus")]}
+    for place, (data, is_offered) in enumerate([(numbers, False), (texts, True)]):
+        with Session.create(tmp_path / f"{place}.clew", pd.DataFrame(data), n_clusters=2) as session:
+            assert ("deep-constrained-clustering" in session.methods) == is_offered
+            assert "pck-means" in session.methods and "correlation-clustering" not in session.methods
+
+
+def test_a_method_whose_extra_is_missing_is_refused(session, monkeypatch):
+    monkeypatch.setattr(METHODS["deep-constrained-clustering"], "_is_installed", classmethod(lambda cls: False))
+    with pytest.raises(ParameterError, match=r"needs an extra that is missing: pip install 'clew\[deep\]'"):
+        session.set(method="deep-constrained-clustering")
+    assert "deep-constrained-clustering" not in session.methods
 
 
 def test_a_method_without_cosines_gets_rows_of_length_one(tmp_path):

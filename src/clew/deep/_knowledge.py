@@ -32,10 +32,6 @@ class Pairs:
         stated = distinct_pairs(rows, confidence)
         return cls(stated.pairs, confidence[stated.best])
 
-    def weighted(self, factor: float) -> Pairs:
-        """The same pairs with a multiple of their confidences."""
-        return Pairs(self.rows, factor * self.confidence)
-
     def with_cycles(self, columns: list[IntArray], rng: np.random.Generator) -> Pairs:
         """These pairs, and for each group of m rows m more: its rows in a random order, each with the next one.
 
@@ -44,6 +40,13 @@ class Pairs:
         cycles = [_cycles(column, rng) for column in columns]
         rows = np.concatenate([self.rows, *cycles])
         return Pairs(rows, np.append(self.confidence, np.ones(len(rows) - len(self.rows))))
+
+    def repeated(self, factor: float, rng: np.random.Generator) -> Pairs:
+        """The pairs in a random order, again and again, until there are `factor` times as many."""
+        n_pairs, n_wanted = len(self.rows), round(factor * len(self.rows))
+        order = [rng.permutation(n_pairs) for _ in range(-(-n_wanted // max(n_pairs, 1)))]
+        chosen = np.concatenate([*order, np.empty(0, dtype=np.int64)])[:n_wanted]
+        return Pairs(self.rows[chosen], self.confidence[chosen])
 
     def split(self, n_parts: int, rng: np.random.Generator) -> list[Pairs]:
         """The pairs in a random order, in parts of equal size, up to one."""
@@ -80,8 +83,9 @@ class DeepKnowledge:
     cluster_of : ndarray of shape (n_rows,)
         The cluster of each row's known class, -1 without one.
     pair_weight : float
-        Factor of each given pair: 1, or the number of given pairs over that of used ones after a filter. So a filter
-        does not weaken the pairs against the rows. Zhang et al. average over the pairs of a batch, which does the same.
+        How often a round uses each given pair: once, or, after a filter, the number of given pairs over that of kept
+        ones. So a filter does not weaken the pairs against the rows. Zhang et al. average over the pairs of a batch,
+        which does the same.
     """
 
     must_link: Pairs
@@ -140,11 +144,13 @@ class DeepKnowledge:
     def steps(
         self, rows: Rows, shares: FloatArray, targets: FloatArray, batch_size: int, rng: np.random.Generator
     ) -> Iterator[Step]:
-        """The mini-batches of one round: every row once, and every pair and triplet once."""
+        """The mini-batches of one round: every row and triplet once, and every pair `pair_weight` times."""
         n_steps = -(-rows.n_rows // batch_size)
         batches = np.array_split(rng.permutation(rows.n_rows), n_steps)
-        must = self.must_link.weighted(self.pair_weight).with_cycles(self.must_groups, rng).split(n_steps, rng)
-        cannot = self.cannot_link.weighted(self.pair_weight).with_cycles(self.cannot_groups, rng).split(n_steps, rng)
+        must = self.must_link.repeated(self.pair_weight, rng).with_cycles(self.must_groups, rng).split(n_steps, rng)
+        cannot = (
+            self.cannot_link.repeated(self.pair_weight, rng).with_cycles(self.cannot_groups, rng).split(n_steps, rng)
+        )
         triplets = np.array_split(self.triplets[rng.permutation(len(self.triplets))], n_steps)
         overall = shares.mean(axis=0)
         for batch, together, apart, three in zip(batches, must, cannot, triplets, strict=True):

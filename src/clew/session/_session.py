@@ -39,6 +39,7 @@ from clew.session._settings import (
     check_name,
     check_word,
     checked,
+    offered_methods,
     utc,
 )
 from clew.session._state import SessionState
@@ -338,6 +339,12 @@ class Session:
         """Whether answers or corrections came after the last fit."""
         with self._project.reading():
             return self._state.ledger.is_stale
+
+    @property
+    def methods(self) -> list[str]:
+        """Names of the methods that suit the columns of this table, as `set(method=...)` takes them."""
+        with self._project.reading():
+            return offered_methods(self._state.rows.encoded.kinds.values())
 
     def describe(self) -> str:
         """Describe the encoding and the weight of each column."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -56,16 +56,29 @@ def checked(values: dict[str, Any]) -> dict[str, Any]:
     check_parameters(_Given(values), {name: allowed for name, allowed in _ALLOWED.items() if name in values})
     if values.get("method") is not None:
         name = find_method(str(values["method"]), "clusterer")
-        can = by_method_name("clusterer")[name]._capabilities
+        kind = by_method_name("clusterer")[name]
+        can = kind._capabilities
         if not can.vectors:
             taken = "counts" if can.counts else "a square matrix"
             raise ParameterError(f'"{name}" clusters {taken}, but a session clusters vectors. Choose another method.')
+        if not kind._is_installed():
+            raise ParameterError(f"\"{name}\" needs an extra that is missing: pip install 'clew[{can.extra}]'.")
         values = values | {"method": name}
     if values.get("columns") is not None:
         values = values | {"columns": _column_names(values["columns"])}
     if "strategy" in values:
         values = values | {"strategy": strategy_setting(values["strategy"])}
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
+
+
+def offered_methods(kinds: Iterable[str]) -> list[str]:
+    """Names of the clusterers of vectors that suit columns of these kinds: networks are for images and texts."""
+    for_network = any(kind in ("image", "text", "vector") for kind in kinds)
+    return [
+        name
+        for name, cls in by_method_name("clusterer").items()
+        if cls._capabilities.vectors and cls._is_installed() and (for_network or not cls._capabilities.embeds)
+    ]
 
 
 def check_groups(settings: dict[str, Any]) -> None:

@@ -14,7 +14,6 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse
 from starlette.exceptions import HTTPException
 
-from clew._registry import by_method_name
 from clew._tables import InputFile
 from clew.datasets import check_size
 from clew.datasets._images import confined
@@ -188,8 +187,7 @@ def _project(session: Session) -> show.Project:
     strategy = settings.get("strategy")
     settings["strategy"] = strategy["name"] if strategy else None
     choices = {
-        "method": [name for name, kind in by_method_name("clusterer").items() if kind._capabilities.vectors],
-        "strategy": list(strategies()), "metric": list(METRICS),
+        "method": session.methods, "strategy": list(strategies()), "metric": list(METRICS),
         "scale": list(SCALES), "text": list(TEXTS), "groups": list(GROUPS),
     }  # fmt: skip
     changes = session.changes

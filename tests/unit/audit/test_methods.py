@@ -22,6 +22,11 @@ class Toy:
     """An estimator that only says what it can do."""
 
     _measures_angles = False
+    installed = True
+
+    @classmethod
+    def _is_installed(cls):
+        return cls.installed
 
     def __init__(self, **abilities):
         self.capabilities = Capabilities(**{"labels": "soft", "must_link": "soft", "cannot_link": "soft"} | abilities)
@@ -128,3 +133,16 @@ def test_odd_tables():
         advise_methods([[np.nan], [1.0]])
     with pytest.raises(ConstraintError, match="names row 9"):
         advise_methods([[0.0], [1.0]], {"must_link": [(0, 9)]})
+
+
+def test_networks_suit_many_rows_of_many_columns():
+    network = Toy(embeds=True, extra="deep")
+    assert suitability("toy", network, facts()).suits == "with care"
+    large = suitability("toy", network, facts(n_rows=5000, n_columns=784))
+    assert (large.suits, large.reasons[-1]) == ("yes", "It learns an embedding, which suits images and long texts.")
+
+
+def test_a_method_whose_extra_is_missing_does_not_suit(monkeypatch):
+    monkeypatch.setattr(Toy, "installed", False)
+    found = suitability("toy", Toy(extra="deep"), facts())
+    assert (found.suits, found.reasons) == ("no", ("It needs an extra that is missing: pip install 'clew[deep]'.",))

@@ -192,6 +192,17 @@ def test_progress_has_a_time_estimate_and_can_stop_a_stage(torch, seed):
     assert (len(short.pretraining_history_), short.n_iter_) == (2, 2)
 
 
+def test_automatic_layers_grow_with_the_rows(torch, tmp_path):
+    X = np.random.default_rng(0).normal(size=(2000, 2))
+    options = {"n_components": 2, "pretrain_epochs": 0, "max_iter": 0, "random_state": 0}
+    for n_rows, hidden in ((1999, (64, 64)), (2000, (256, 256, 512))):
+        model = DeepConstrainedClustering(2, **options).fit(X[:n_rows])
+        same = DeepConstrainedClustering(2, layers=hidden, **options).fit(X[:n_rows])
+        assert_same_state(model, same)
+        model.save(tmp_path / "model.clew")
+        assert (clew.load(tmp_path / "model.clew").predict(X[:9]) == model.labels_[:9]).all()
+
+
 def test_one_pre_training_serves_many_fits(torch, seed):
     X, _ = blobs(seed)
     base = DeepConstrainedClustering(3, **SMALL | {"max_iter": 0}).fit(X)
@@ -230,12 +241,18 @@ def test_fewer_rows_than_clusters_and_missing_values_are_refused(torch):
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"layers": 0}, "layers=0 in DeepConstrainedClustering: expected an integer >= 1 or a list of integers >= 1"),
+        (
+            {"layers": 0},
+            "layers=0 in DeepConstrainedClustering: expected 'auto' or an integer >= 1 or a list of integers >= 1",
+        ),
         ({"layers": [8, 2.5]}, r"layers=\[8, 2.5\]"),
         ({"filter_fraction": 1.5}, "filter_fraction=1.5 .* a number from 0 to 1 or None"),
         ({"learning_rate": 0}, "learning_rate=0 .* expected a finite number > 0"),
         ({"size_min": 5, "size_max": 2}, "size_min=5 is above size_max=2"),
-        ({"pretrained": np.zeros(7)}, r"shape \(7,\), but 4 columns, layers=8 and n_components=2 need 118 weights"),
+        (
+            {"pretrained": np.zeros(7)},
+            r"shape \(7,\), but 4 columns, layers \(8,\) and n_components=2 need 118 weights",
+        ),
         ({"pretrained": np.full(118, np.nan)}, "pretrained contains NaN"),
     ],
 )
