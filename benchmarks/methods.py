@@ -55,8 +55,12 @@ def run(*, quick: bool) -> Report:
 
 
 def methods() -> dict[str, Any]:
-    """All methods with default parameters, and `PCKMeans` without entailed pairs."""
-    found: dict[str, Any] = {cls.__name__: cls for cls in all_estimators("clusterer") if cls._capabilities.vectors}
+    """All methods with default parameters, and `PCKMeans` without entailed pairs; networks have their own benchmark."""
+    found: dict[str, Any] = {
+        cls.__name__: cls
+        for cls in all_estimators("clusterer")
+        if cls._capabilities.vectors and not cls._capabilities.embeds
+    }
     return found | {"PCKMeans, entailed=False": partial(PCKMeans, entailed=False)}
 
 
