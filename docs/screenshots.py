@@ -41,7 +41,7 @@ _ALL_VIEWS = ("ask", "map", "clusters", "review", "history", "settings")
 KEPT = frozenset(
     {f"{view}-{look}" for view in _ALL_VIEWS for look in ("light", "dark")}
     | {"text-light", "image-dark", "series-light", "which-light", "groups-light", "conflict-light", "neighbours-light",
-       "stop-light", "probability-light", "image-sheet-light", "text-tablet", "clusters-tablet"}
+       "stop-light", "probability-light", "image-sheet-light", "text-tablet", "clusters-tablet", "grouping-light"}
 )  # fmt: skip
 TOPICS = {
     "refund": ["I was charged twice for the same order and would like to have the second payment back",
@@ -158,6 +158,19 @@ def records(folder: Path) -> tuple[Path, dict[str, int]]:
     return written(folder / "records.csv", columns, rows), truth
 
 
+def customers(folder: Path) -> tuple[Path, dict[str, int]]:
+    """Customers who spend little or much, and who, independently, are of three ages."""
+    rng = random.Random(0)
+    truth, rows = {}, []
+    for number in range(90):
+        name, spends, age = f"customer {number:02}", rng.randrange(2), rng.randrange(3)
+        truth[name] = spends
+        spent, visits = rng.gauss(50 + 90 * spends, 6), rng.gauss(3 + 8 * spends, 1)
+        years, distance = rng.gauss(25 + 17 * age, 2), rng.gauss(2 + 6 * age, 0.8)
+        rows.append([name, round(spent, 2), round(visits), round(years), round(distance, 1)])
+    return written(folder / "customers.csv", ["customer", "spent", "visits", "age", "distance"], rows), truth
+
+
 def digits(folder: Path) -> tuple[Path, dict[str, int]]:
     """Handwritten digits as rows of 64 grey values, and which digit each is."""
     found = load_digits()
@@ -197,6 +210,18 @@ def second(page: Page) -> None:
     """Open the second cluster."""
     page.locator(".cluster-item").nth(1).click()
     page.locator(".sheet .choose").first.wait_for()
+
+
+def regroup(page: Page) -> None:
+    """Ask for another way to group the rows, or open the one that is kept since the last look."""
+    if page.locator("[data-grouping]").count():
+        page.locator("[data-grouping]").click()
+        return
+    page.locator('[data-action="regroup"]').click()
+    page.locator("dialog input").first.fill("by age")
+    page.locator("dialog input").last.fill("3")
+    page.keyboard.press("Enter")
+    page.locator(".cluster-detail .overlap").wait_for()
 
 
 def resolve(page: Page) -> None:
@@ -290,6 +315,9 @@ SCENES: dict[str, Callable[[Path], Scene]] = {
     "probability": lambda folder: Scene(
         *flowers(folder), "flower", answers=12, options={"method": "constrained-gaussian-mixture"},
         shots={"probability": ("clusters", second), "probability-map": ("map", point)},
+    ),
+    "grouping": lambda folder: Scene(
+        *customers(folder), "customer", answers=8, options={"n_clusters": 2}, shots={"grouping": ("clusters", regroup)}
     ),
     "stop": lambda folder: Scene(*flowers(folder), "flower", answers=400, shots={"stop": ("ask", None)}),
 }  # fmt: skip

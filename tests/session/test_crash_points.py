@@ -70,6 +70,7 @@ CALLS = {
     "move": lambda session: session.move(5, session.labels(refit=False)[0]),
     "never": lambda session: session.never(rows=[1, 8]),
     "name": lambda session: session.name_cluster(session.labels(refit=False)[0], "first"),
+    "regroup": lambda session: session.regroup("other", refit=False),
     "set": lambda session: session.set(n_clusters=5),
     "add rows": lambda session: session.add_rows([[9.5, 0.5]]),
     "import": lambda session: session.import_answers([(8, 9, "same"), (8, 10, "same")]),

@@ -541,6 +541,36 @@ def test_several_rows_are_taken_out_by_one_dialogue(page, server):
     assert len({after[row] for row in chosen} - set(before.values())) == 2
 
 
+def test_another_way_to_group_the_rows_is_kept_under_a_name(page, server):
+    before = settled(server)
+    page.goto(f"http://127.0.0.1:{server.port}/#clusters")
+    page.locator('[data-action="regroup"]').click()
+    page.locator("#dialog").get_by_label("Name").fill(HARM)
+    page.locator("#dialog").get_by_label("Number of groups").fill("2")
+    page.keyboard.press("Enter")
+    page.locator("[data-grouping]").wait_for()
+    page.locator(".overlap").wait_for()
+    assert page.locator(".overlap tbody tr").count() == 2
+    assert page.locator('.cluster-item[aria-selected="true"]').count() == 1
+    assert "Likeness to the clusters" in page.locator(".cluster-detail").inner_text()
+    server.kill()
+    server.start()
+    page.wait_for_selector("#banner", state="hidden")
+    page.reload()
+    page.locator("[data-grouping]").click()
+    page.locator(".cluster-detail .tile").first.wait_for()
+    page.locator('[data-cluster="1"]').click()  # clusters are shown as before
+    page.locator(".sheet .choose").first.wait_for()
+    assert page.locator(".overlap").count() == 0
+    page.locator("[data-grouping]").click()
+    page.locator('[data-action="remove-grouping"]').click()
+    page.locator("[data-grouping]").wait_for(state="detached")
+    assert [one["name"] for one in server.get("groupings")] == []
+    server.post("undo")
+    assert [one["name"] for one in server.get("groupings")] == [HARM]
+    assert settled(server) == before
+
+
 def test_every_control_has_a_name_and_every_view_is_reached_by_keyboard(page, server):
     answer(page, 2)
     for place, view in enumerate(("ask", "map", "clusters", "review", "history", "settings"), start=1):

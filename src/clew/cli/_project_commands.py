@@ -189,6 +189,7 @@ class Exported(StrEnum):
     """Tables that `clew export` can write."""
 
     LABELS = "labels"
+    GROUPINGS = "groupings"
     GOLDEN = "golden"
     CONSTRAINTS = "constraints"
     ANSWERS = "answers"
@@ -198,7 +199,7 @@ class Exported(StrEnum):
 def export(
     project: Project,
     what: Annotated[
-        Exported, typer.Argument(metavar="[WHAT]", help="labels, golden, constraints or answers.")
+        Exported, typer.Argument(metavar="[WHAT]", help="labels, groupings, golden, constraints or answers.")
     ] = Exported.LABELS,
     output: Annotated[
         str | None,
@@ -214,6 +215,8 @@ def export(
     \b
     labels        the cluster of each row, refitted if there are new answers;
                   with --groups small also the probability that it belongs there
+    groupings     the same, with a column for each other way to group the rows
+                  that was kept on the page
     golden        one merged row per cluster: in each column the most frequent
                   value, of equally frequent ones the longest, then the first
     constraints   answers and corrections in force, for clew cluster -c

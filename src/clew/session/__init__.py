@@ -7,7 +7,7 @@ from clew.session._agreement import Agreement, PairAgreement, PersonAgreement
 from clew.session._clustering import FitPlan, FitResult
 from clew.session._events import Event
 from clew.session._ledger import Record
-from clew.session._results import Cluster, Conflict, Corrected, Link, Progress, Question, ReviewItem, Told
+from clew.session._results import Cluster, Conflict, Corrected, Grouping, Link, Progress, Question, ReviewItem, Told
 from clew.session._session import Session
 from clew.session._settings import GROUPS, METRICS, SCALES, TEXTS
 from clew.session._strategies import default_strategy, strategies
@@ -26,6 +26,7 @@ __all__ = [
     "Event",
     "FitPlan",
     "FitResult",
+    "Grouping",
     "Link",
     "PairAgreement",
     "PersonAgreement",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from clew.session._project import ProjectLog
 from clew.session._results import Cluster, Corrected
 from clew.session._settings import check_cluster, check_name, check_text, check_word
 from clew.session._state import SessionState
+from clew.session._table import ProjectRows
 
 # Number of typical and of borderline rows shown per cluster.
 _SHOWN = 6
@@ -96,18 +97,8 @@ class Correcting:
         with self._project.reading():
             if refit and self._state.ledger.is_stale:
                 self.fit()
-            rows, names = self._state.rows, self._state.ledger.names()
-            labels, chances = self._state.labelling.present, self._state.labelling.present_probability
-            ids = np.unique(labels[labels >= 0])
-            centers = np.array([mean_row(rows.X, np.flatnonzero(labels == one)) for one in ids])
-            found = []
-            for place, cluster in enumerate(ids.tolist()):
-                members = np.flatnonzero(labels == cluster)
-                far = squared_distances(rows.X, members, centers)
-                typical, borderline = _typical_and_borderline(far, place, chances[members])
-                shown = rows.names(members[typical]), rows.names(members[borderline])
-                found.append(Cluster(cluster, names.get(cluster), len(members), *shown))
-            return found
+            now = self._state.labelling
+            return with_examples(self._state.rows, now.present, self._state.ledger.names(), now.present_probability)
 
     def name_cluster(self, cluster: int, name: str, *, annotator: str = "me") -> None:
         """Name a cluster. The name belongs to the cluster id. An empty name removes it."""
@@ -197,6 +188,23 @@ def _listed(rows: Any) -> Sequence[Any]:
     if isinstance(rows, str | bytes) or not isinstance(rows, Sequence | np.ndarray | set | frozenset):
         raise ParameterError(f"{rows!r}: expected a list of ids.")
     return list(rows)
+
+
+def with_examples(
+    rows: ProjectRows, labels: Any, names: Mapping[int, str] | None = None, probability: Any = None
+) -> list[Cluster]:
+    """The clusters of the present rows in order of their ids, with typical and borderline rows."""
+    ids = np.unique(labels[labels >= 0])
+    centers = np.array([mean_row(rows.X, np.flatnonzero(labels == one)) for one in ids])
+    chances = np.full(len(labels), np.nan) if probability is None else probability
+    found = []
+    for place, cluster in enumerate(ids.tolist()):
+        members = np.flatnonzero(labels == cluster)
+        far = squared_distances(rows.X, members, centers)
+        typical, borderline = _typical_and_borderline(far, place, chances[members])
+        shown = rows.names(members[typical]), rows.names(members[borderline])
+        found.append(Cluster(cluster, (names or {}).get(cluster), len(members), *shown))
+    return found
 
 
 def _typical_and_borderline(far: Any, own: int, chances: Any) -> tuple[Any, Any]:

@@ -8,10 +8,10 @@ from typing import Any
 
 # Kinds of events that `undo` can take back.
 UNDOABLE = frozenset(
-    {"answer", "import", "revise", "confirm", "resolve", "correction", "name", "setting", "rows_added"}
+    {"answer", "import", "revise", "confirm", "resolve", "correction", "name", "setting", "rows_added", "grouping"}
 )
 # Kinds of events that add no constraint and no row.
-SILENT = frozenset({"fit", "name", "confirm"})
+SILENT = frozenset({"fit", "name", "confirm", "grouping"})
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Event:
     seq : int
         Number of the event in the project, from 1 on without gaps.
     kind : str
-        create, rows_added, answer, revise, confirm, undo, import, resolve, correction, setting, name or fit.
+        create, rows_added, answer, revise, confirm, undo, import, resolve, correction, setting, name, grouping or fit.
     time : str
         UTC, as ISO 8601.
     annotator : str

@@ -10,15 +10,16 @@ import numpy as np
 from clew._tables import write_table
 from clew.datasets import golden_records
 from clew.exceptions import ParameterError
+from clew.session._labelling import groups_of
 from clew.session._state import SessionState
 from clew.session._strategies import made, strategy_in
 
-WHAT = ("labels", "golden", "constraints", "answers")
+WHAT = ("labels", "groupings", "golden", "constraints", "answers")
 _COLUMNS = ("id_1", "id_2", "answer", "confidence", "annotator", "time", "seconds", "source", "comment")
 
 
 def export(state: SessionState, what: str, path: str | os.PathLike[str]) -> None:
-    """Write labels, golden records, constraints or answers to a file. An error leaves no partial file."""
+    """Write labels, other groupings, golden records, constraints or answers. An error leaves no partial file."""
     if what not in WHAT:
         raise ParameterError(f"what={what!r}: expected {', '.join(WHAT[:-1])} or {WHAT[-1]}.")
     if what == "constraints":
@@ -26,7 +27,8 @@ def export(state: SessionState, what: str, path: str | os.PathLike[str]) -> None
         ids = np.array([state.rows.ids[row] for row in state.rows.present], dtype=object)
         known._replace(ids=ids).to_file(path)
     else:
-        write_table(path, {"labels": _labels, "golden": _golden, "answers": _answers}[what](state))
+        tables = {"labels": _labels, "groupings": _groupings, "golden": _golden, "answers": _answers}
+        write_table(path, tables[what](state))
 
 
 def _labels(state: SessionState) -> dict[str, Any]:
@@ -37,6 +39,15 @@ def _labels(state: SessionState) -> dict[str, Any]:
         "cluster": np.array(clusters, dtype=np.int64),
         "name": _column([names.get(cluster, "") for cluster in clusters]),
     } | _probability(state)
+
+
+def _groupings(state: SessionState) -> dict[str, Any]:
+    """The cluster of each row, and its group by each kept grouping; -1 for rows that were added later."""
+    labels = _labels(state)
+    found = {"id": labels["id"], "cluster": labels["cluster"]}
+    for name, event in state.ledger.groupings().items():
+        found[name if name not in found else f"{name} (grouping)"] = groups_of(event, state.rows)
+    return found
 
 
 def _golden(state: SessionState) -> dict[str, Any]:

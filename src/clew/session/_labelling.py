@@ -170,6 +170,14 @@ def packed_labels(labels: IntArray, probability: npt.NDArray[np.float32] | None 
     return stream.getvalue()
 
 
+def groups_of(event: Event, rows: ProjectRows) -> IntArray:
+    """The group of each row that is in the data now by a kept grouping; -1 for rows that were added later."""
+    groups = np.full(len(rows.ids), -1, dtype=np.int64)
+    stored = unpacked_labels(event.body or b"")[0]
+    groups[: len(stored)] = stored
+    return np.asarray(groups[rows.present])
+
+
 def unpacked_labels(body: bytes) -> tuple[IntArray, npt.NDArray[np.float32] | None]:
     """Read labels and probabilities that `packed_labels` wrote."""
     with np.load(io.BytesIO(body), allow_pickle=False) as stored:

@@ -257,6 +257,16 @@ class Ledger:
                 counted = event.seq if "n_clusters" in event.payload["settings"] else counted
         return found, counted
 
+    def groupings(self) -> dict[str, Event]:
+        """Kept groupings by name, oldest first."""
+        found: dict[str, Event] = {}
+        for event in self._of_kind.get("grouping", ()):
+            if event.seq not in self.undone:
+                found.pop(event.payload["name"], None)
+                if not event.payload.get("removed"):
+                    found[event.payload["name"]] = event
+        return found
+
     def names(self) -> dict[int, str]:
         """Names of clusters."""
         found = {}

@@ -169,6 +169,36 @@ class Cluster:
 
 
 @dataclass(frozen=True)
+class Grouping:
+    """Another way to group the rows, kept under a name.
+
+    Attributes
+    ----------
+    name : str
+    groups : list of Cluster
+        The groups with examples of their rows. Groups have no names.
+    likeness : float
+        Normalised mutual information with the clusters, or with an earlier grouping if that is higher, when the
+        grouping was made: 0 if they are independent, 1 if they are the same.
+    method : str
+    annotator, time : str
+    clusters : list of int
+        Ids of the present clusters.
+    overlap : list of lists of int
+        Number of rows that each group shares with each of these clusters.
+    """
+
+    name: str
+    groups: list[Cluster]
+    likeness: float
+    method: str
+    annotator: str
+    time: str
+    clusters: list[int]
+    overlap: list[list[int]]
+
+
+@dataclass(frozen=True)
 class ReviewItem:
     """An answer worth a second look.
 

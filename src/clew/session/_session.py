@@ -28,7 +28,8 @@ from clew.session._export import export
 from clew.session._leases import question_of
 from clew.session._ledger import Record
 from clew.session._project import ProjectLog
-from clew.session._results import Cluster, Conflict, Corrected, Progress, Question, ReviewItem, Told
+from clew.session._regrouping import Regrouping
+from clew.session._results import Cluster, Conflict, Corrected, Grouping, Progress, Question, ReviewItem, Told
 from clew.session._review import ReviewPlan
 from clew.session._settings import (
     MAKING,
@@ -75,6 +76,7 @@ class Session:
     def __init__(self, project: ProjectLog) -> None:
         self._project = project
         self._asking, self._correcting, self._exchanging = Asking(project), Correcting(project), Exchanging(project)
+        self._regrouping = Regrouping(project)
 
     @property
     def _state(self) -> SessionState:
@@ -250,7 +252,7 @@ class Session:
 
     @property
     def said_version(self) -> int:
-        """Number of the last event that is not a fit, a name or a confirmation."""
+        """Number of the last event that is not a fit, a name, a confirmation or another grouping."""
         with self._project.reading():
             return self._state.ledger.said_version
 
@@ -603,6 +605,47 @@ class Session:
         """Name a cluster. The name belongs to the cluster id. An empty name removes it."""
         self._correcting.name_cluster(cluster, name, annotator=annotator)
 
+    def regroup(
+        self,
+        name: str | None = None,
+        *,
+        n_clusters: int | None = None,
+        method: str = "cond-ens",
+        annotator: str = "me",
+        refit: bool = True,
+    ) -> Grouping:
+        """Find another way to group the rows, unlike the clusters, and keep it under a name.
+
+        The clusters of the project stay as they are. Answers and corrections are about these clusters, so the new
+        grouping does not use them. It also differs from every grouping that is kept already.
+
+        Parameters
+        ----------
+        name : str, optional
+            Name of the grouping. Default: "another way", "another way 2", ...
+        n_clusters : int, optional
+            Number of groups. Default: the number of clusters.
+        method : str, default="cond-ens"
+            An alternative clusterer by its name on the command line.
+        annotator : str, default="me"
+        refit : bool, default=True
+            Whether to fit the clusters first if they are stale.
+        """
+        self._correcting.labels(refit=refit)
+        return self._regrouping.regroup(name, n_clusters=n_clusters, method=method, annotator=annotator)
+
+    def groupings(self) -> list[Grouping]:
+        """The other groupings that `regroup` made, oldest first."""
+        return self._regrouping.groupings()
+
+    def grouping_labels(self, name: str) -> dict[Any, int]:
+        """The group of each present row by a kept grouping. Rows that were added after it was made are left out."""
+        return self._regrouping.labels(name)
+
+    def remove_grouping(self, name: str, *, annotator: str = "me") -> None:
+        """Remove a kept grouping. `undo` brings it back."""
+        self._regrouping.remove(name, annotator=annotator)
+
     def merge(self, cluster: int, other: int, *, annotator: str = "me") -> Corrected:
         """Merge two clusters. Their rows stay together in every later fit. The first cluster keeps its id."""
         return self._correcting.merge(cluster, other, annotator=annotator)
@@ -683,14 +726,15 @@ class Session:
             self._project.store.backup(path)
 
     def export(self, what: str, path: str | os.PathLike[str]) -> None:
-        """Write "labels", "golden", "constraints" or "answers" as csv, tsv, jsonl or parquet.
+        """Write "labels", "groupings", "golden", "constraints" or "answers" as csv, tsv, jsonl or parquet.
 
+        "groupings" has the cluster of each row, and a column for each grouping that `regroup` made.
         Labels have every row. Noise of a density method is cluster -1 with the name "noise". Small groups have the
         probability that each row belongs to its group. "golden" has a row for each cluster, with the values that
         `clew.datasets.golden_records` chooses. An error leaves no partial file.
         """
         with self._project.reading():
-            if what in ("labels", "golden") and self._state.ledger.is_stale:
+            if what in ("labels", "groupings", "golden") and self._state.ledger.is_stale:
                 self.fit()
             export(self._state, what, path)
 

@@ -170,7 +170,7 @@ class SessionState:
         target = self.ledger.target(event)
         if event.kind == "answer":
             goes_on = self.known.add(self.ledger.records[event.seq])
-        elif event.kind in ("fit", "name", "import"):
+        elif event.kind in ("fit", "name", "import") or target.kind == "grouping":
             goes_on = True
         elif event.kind == "setting" and set(event.payload["settings"]) == {"strategy"}:
             self.known.use_strategy()

@@ -124,6 +124,21 @@ class Named(Body):
     annotator: Annotator = "me"
 
 
+class NewGrouping(Body):
+    """A name for another way to group the rows, and how many groups; by default as many as there are clusters."""
+
+    name: Word | None = None
+    n_clusters: Annotated[int, Field(strict=True, ge=2, le=1000)] | None = None
+    annotator: Annotator = "me"
+
+
+class GroupingName(Body):
+    """The name of a kept grouping."""
+
+    name: Word
+    annotator: Annotator = "me"
+
+
 class CorrectionBody(Body):
     """merge: cluster, other · split: cluster, rows · move: row, cluster or null · never: two clusters or two rows."""
 

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import JSONResponse
 
 from clew.exceptions import DataError
-from clew.session import Cluster, Session
+from clew.session import Cluster, Grouping, Session
 from clew.web import _models as take
 from clew.web import _views as show
 from clew.web._embedding import NeighbourMap, flat
@@ -62,6 +62,32 @@ def cluster_routes(worker: Worker) -> APIRouter:
         await settle(False)
         await worker.quick(session.name_cluster, cluster, body.name, annotator=body.annotator)
         return await worker.slow(session.clusters, refit=False)
+
+    @router.get("/groupings", response_model=list[Grouping])
+    async def groupings() -> Any:
+        """List the other ways to group the rows that are kept, oldest first."""
+        await settle(False)
+        return await worker.slow(session.groupings)
+
+    @router.post("/groupings", status_code=201, response_model=Grouping)
+    async def regroup(body: take.NewGrouping) -> Any:
+        """Find another way to group the rows, unlike the clusters, and keep it under a name. Clusters do not change."""
+        await worker.fresh()
+        return await worker.slow(
+            session.regroup, body.name, n_clusters=body.n_clusters, annotator=body.annotator, refit=False
+        )
+
+    @router.post("/groupings/remove", response_model=list[Grouping])
+    async def remove_grouping(body: take.GroupingName) -> Any:
+        """Remove a grouping. Undo brings it back. Returns the others."""
+        await worker.quick(session.remove_grouping, body.name, annotator=body.annotator)
+        return await worker.slow(session.groupings)
+
+    @router.get("/groupings/labels", response_model=dict[str, int])
+    async def grouping_labels(name: take.Word) -> Any:
+        """Return the group of each row by a kept grouping; rows that were added later are left out."""
+        found = await worker.slow(session.grouping_labels, name)
+        return JSONResponse({str(row): group for row, group in found.items()})
 
     @router.post("/corrections", status_code=201, response_model=show.CorrectionView)
     async def correct(body: take.CorrectionBody) -> Any:

@@ -82,14 +82,14 @@ def data_routes(worker: Worker) -> APIRouter:
 
     @router.get("/export/{what}", response_class=Response, responses={200: {"content": {"*/*": {}}}})
     async def export(
-        what: Literal["labels", "golden", "constraints", "answers"],
+        what: Literal["labels", "groupings", "golden", "constraints", "answers"],
         format: Literal["csv", "tsv", "jsonl", "parquet"] = "csv",
     ) -> Response:
-        """Export labels, golden records, constraints or answers.
+        """Export labels, other groupings, golden records, constraints or answers.
 
         In csv and tsv, cells that a spreadsheet would run are escaped.
         """
-        if what in ("labels", "golden"):
+        if what in ("labels", "groupings", "golden"):
             await worker.fresh()
         content = await worker.slow(_exported, session, what, format)
         headers = {"Content-Disposition": f'attachment; filename="{what}.{format}"'}

@@ -4,6 +4,7 @@ import { api } from "./api.js";
 import { probability, tile } from "./cards.js";
 import * as dialog from "./dialog.js";
 import { button, colourOf, fill, h, swatch, toast } from "./dom.js";
+import { groupings } from "./groupings.js";
 import { clustersNow, nameOf, onChange, rowsOf, state } from "./state.js";
 import { S } from "./strings.js";
 
@@ -14,7 +15,13 @@ export function clusters(view) {
   const list = h("div", { class: "cluster-list", role: "listbox", "aria-label": S.clusters.title });
   const detail = h("div", { class: "cluster-detail" });
   const notes = h("div", {});
-  fill(view, h("section", { class: "clusters" }, h("div", {}, h("h1", {}, S.clusters.title), list, notes), detail));
+  const others = groupings(detail, (none) => {
+    chosen = new Set();
+    sheet = [];
+    if (none === null) show(open, true);
+    else drawList();
+  });
+  fill(view, h("section", { class: "clusters" }, h("div", {}, h("h1", {}, S.clusters.title), list, notes, others.element), detail));
   let all = [];
   let open = null;
   let chosen = new Set();
@@ -28,6 +35,7 @@ export function clusters(view) {
       if (!all.some((one) => one.id === open)) open = all.find((one) => one.id === lastOpen)?.id ?? all[0]?.id ?? null;
       drawList();
       await show(open, false);
+      await others.load();
     } catch (error) {
       fill(detail, h("p", { class: "warning" }, error.message));
     }
@@ -43,7 +51,7 @@ export function clusters(view) {
       all.map((one) =>
         h(
           "button",
-          { type: "button", class: "cluster-item", role: "option", "aria-selected": String(one.id === open), dataset: { cluster: one.id }, onclick: () => show(one.id, true) },
+          { type: "button", class: "cluster-item", role: "option", "aria-selected": String(one.id === open && !others.isOpen()), dataset: { cluster: one.id }, onclick: () => show(one.id, true) },
           h("span", { class: "cluster-name" }, swatch(one.id), nameOf(one.id)),
           h("span", { class: "count" }, S.clusters.size(one.size, `${Math.round((100 * one.size) / total)} %`)),
           h("span", { class: "bar-track" }, h("span", { class: "bar-fill", style: { width: `${(100 * one.size) / most}%`, "--colour": colourOf(one.id) } })),
@@ -53,6 +61,8 @@ export function clusters(view) {
   }
 
   async function show(id, fresh) {
+    if (fresh) others.close();
+    if (others.isOpen()) return;
     if (id === null) return fill(detail);
     const cluster = all.find((one) => one.id === id);
     if (fresh || open !== id) {
@@ -86,7 +96,7 @@ export function clusters(view) {
     detail.redrawActions = () => drawActions(actions, cluster);
     try {
       const [first, second] = [await rowsOf(cluster.typical), await rowsOf(cluster.borderline)];
-      if (open !== id || left) return;
+      if (open !== id || left || others.isOpen()) return;
       fill(typical, first.map((row) => choosable(row)));
       fill(borderline, second.map((row) => choosable(row)));
       if (!sheet.length) await members(cluster, rows, more);

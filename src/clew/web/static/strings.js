@@ -127,6 +127,22 @@ export const S = {
     size: (n, share) => `${n.toLocaleString()} ${n === 1 ? "row" : "rows"}, ${share}`,
   },
 
+  groupings: {
+    title: "Other ways to group these",
+    hint: "A second grouping of the same rows, unlike the clusters. It changes nothing about them.",
+    make: "Show me another way to group these",
+    explained: "This looks for good groups that differ from the clusters as much as possible. Answers are about the clusters, so they are not used here.",
+    name: "Name", nameHint: "another way",
+    number: "Number of groups", numberHint: "Empty: as many as there are clusters.",
+    find: "Find it",
+    count: (n) => `${n} ${n === 1 ? "group" : "groups"}`,
+    group: (place) => `Group ${place < 26 ? String.fromCharCode(65 + place) : place + 1}`,
+    about: (n, who) => `${n} ${n === 1 ? "group" : "groups"}, found for ${who}.`,
+    likeness: (p) => `Likeness to the clusters: ${p.toFixed(2)}. 0 means that one says nothing about the other, 1 that they are the same.`,
+    shared: "Rows shared with",
+    export: "Export as csv", remove: "Remove", removed: "Removed. Undo brings it back.",
+  },
+
   review: {
     title: "Worth a second look",
     none: "Nothing looks wrong.",
@@ -165,7 +181,7 @@ export const S = {
     filter: "Filter by row, person or comment",
     all: "all answers", others: "all people",
     export: "Export",
-    what: { answers: "answers", labels: "clusters", golden: "one merged row per cluster", constraints: "constraints" },
+    what: { answers: "answers", labels: "clusters", groupings: "other groupings", golden: "one merged row per cluster", constraints: "constraints" },
     columns: ["No.", "Left", "Right", "Answer", "By", "When", "s", "Notes"],
     none: "There are no answers yet.",
     noneMatch: "Nothing matches.",
@@ -175,7 +191,7 @@ export const S = {
     answersTab: "Answers", eventsTab: "All events",
     kinds: {
       create: "project created", answer: "answer", undo: "undo", revise: "changed", confirm: "answer confirmed", correction: "correction", setting: "setting",
-      rows_added: "rows added", name: "name", import: "import", resolve: "conflict resolved", fit: "clusters computed",
+      rows_added: "rows added", name: "name", grouping: "another grouping", import: "import", resolve: "conflict resolved", fit: "clusters computed",
     },
     undone: "undone",
     eventColumns: ["No.", "What", "By", "When", "Details"],
