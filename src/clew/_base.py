@@ -82,7 +82,7 @@ class Capabilities:
     prices_doubt: bool = False
     sample_weight: bool = False
     sparse: bool = False
-    counts: bool = False  # X holds counts, such as those of words in documents: no entry is below 0
+    counts: bool = False  # X holds counts, such as word counts of documents: no entry is below 0
     pairwise: Pairwise | None = None  # X is a square matrix of this kind instead of rows and columns
     asymmetric: bool = False  # this matrix may differ from its transpose
     tables: bool = False  # X may be a table of records, with columns of text

@@ -15,15 +15,15 @@ import numpy.typing as npt
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# The annotator of certain knowledge.
+# Annotator number of certain constraints.
 CERTAIN = -1
-# Log-odds of certain knowledge, and the largest log-odds of an answer.
+# Log-odds of certain constraints, and the largest log-odds of an answer.
 _CERTAIN_LOG_ODDS, _MOST_LOG_ODDS = 15.0, 5.0
-# Prior error rate where none is given, and how many answers three priors are worth: that of all annotators together,
-# the same if a rate is given, and that of one annotator.
+# Prior error rate if none is given, and the weights of three priors, as numbers of answers: of the rate of all
+# annotators together, of the same rate if it is given, and of the rate of one annotator.
 USUAL_RATE = 0.1
 _ALL_STRENGTH, _TOLD_STRENGTH, _ONE_STRENGTH = 20.0, 100.0, 10.0
-# Bounds of an estimated rate. An annotator whose rate exceeds 1/2 would count as saying the opposite.
+# Bounds on an estimated rate. With a rate above 1/2, an answer would count as the opposite answer.
 _BOUNDS = _LEAST_RATE, _MOST_RATE = 0.002, 0.45
 
 
@@ -47,7 +47,7 @@ class AnswerArrays(NamedTuple):
 
     @classmethod
     def of(cls, columns: IntArray, confidence: FloatArray) -> AnswerArrays:
-        """From an array of shape (n, 4) of rows, sign and annotator."""
+        """Build the answers from an array of shape (n, 4): two rows, sign and annotator."""
         first, second, sign, annotator = columns.T
         return cls(first, second, sign, annotator, confidence)
 
@@ -59,7 +59,8 @@ Rates = dict[int, tuple[float, float]]
 def estimate_rates(answers: AnswerArrays, together: FloatArray | None, told: float | None) -> Rates:
     """Error rates of every annotator, given the probability that the two rows of each answer are in one group.
 
-    Rows without beliefs have the probability NaN, and their answers do not count. None stands for no beliefs at all.
+    Answers about rows without beliefs have the probability NaN and do not count. None means that there are no beliefs
+    at all.
     """
     people = np.unique(answers.annotator[answers.annotator != CERTAIN]).tolist()
     base = USUAL_RATE if told is None else max(told, _LEAST_RATE)
@@ -85,7 +86,7 @@ def estimate_rates(answers: AnswerArrays, together: FloatArray | None, told: flo
 def log_odds(answers: AnswerArrays, rates: Rates) -> FloatArray:
     """Log-odds that the rows of each answer are in one group, from that answer alone.
 
-    A confidence c below 1 mixes the error rate with 1/2: c = 1/2 says nothing.
+    A confidence c below 1 mixes the error rate with 1/2; an answer with c = 1/2 has no effect.
     """
     found = _CERTAIN_LOG_ODDS * answers.sign.astype(np.float64)
     for one, (missed, falsely) in rates.items():

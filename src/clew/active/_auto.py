@@ -44,8 +44,8 @@ class Auto(Strategy):
     class probabilities. The next row is one with a small margin between its two most probable neighbourhoods, in a
     region where the neighbours have small margins too. The row is compared with neighbourhoods in order of probability,
     so that most rows take one question. While clusters are missing, every third row is the medoid of a base cluster
-    without answers. Where answers may be wrong, all of them are weighed against each other, and second opinions are
-    asked where they pay.
+    without answers. If answers may be wrong, their probabilities are computed together, and the strategy asks for
+    second opinions about doubtful rows.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class Auto(Strategy):
         return UncertainMatches(n_neighbors=self.n_neighbors, random_state=self.random_state)
 
     def _beliefs(self, view: View) -> Posterior:
-        """The posterior given all answers, where they may be wrong."""
+        """The posterior given all answers, if they may be wrong."""
         return posterior_of(view, self.kernel_sum(view), f"{self.n_neighbors} {self.random_state}")
 
     def _n_clusters(self, view: View) -> int:

@@ -1,10 +1,10 @@
-"""The posterior over the groups of rows where answers may be wrong.
+"""The posterior over the groups of rows if answers may be wrong.
 
 Every row that an answer names has a probability for each group, given all answers about it and the rows around it. An
-answer is a pair potential whose size is the log-odds of being right. A Gaussian process on the kernels of `clew.graph`,
-whose prior mean comes from the base partitions, predicts each row from the other named rows. Mean-field inference
-combines the two. Clustering with noisy pairwise queries: Mazumdar and Saha 2017 (`mazumdar2017`); active correlation
-clustering: Aronsson and Chehreghani 2023 (`aronsson2023`).
+answer is a pair potential whose absolute value is the log-odds that the answer is right. A Gaussian process on the
+kernels of `clew.graph`, whose prior mean comes from the base partitions, predicts each row from the other named rows.
+Mean-field inference combines the two. Clustering with noisy pairwise queries: Mazumdar and Saha 2017 (`mazumdar2017`);
+active correlation clustering: Aronsson and Chehreghani 2023 (`aronsson2023`).
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ FloatArray = npt.NDArray[np.float64]
 _OUTLIER = 0.1
 # Lower bound on a named row's weight in the Gaussian process.
 _LEAST_WEIGHT = 0.05
-# Rounds of leave-one-out prediction and mean-field inference, and mean-field updates in each.
+# Number of rounds of leave-one-out prediction and mean-field inference, and of mean-field updates in each.
 _ROUNDS, _UPDATES = 4, 30
 # Number of starts of a search that get more than one round.
 _KEPT_STARTS = 2
 # The kernel weights are fitted to a sample of this many named rows.
 _MOST_FITTED = 100
-# Belief of a start in its own groups.
+# Probability of a row's own group in a start.
 _START_BELIEF = 0.7
-# At most this many named rows enter the inference, the latest ones.
+# Largest number of named rows in the inference; the latest ones are used.
 _MOST_NAMED = 600
-# A search takes place after every fifth answer, and later once per twentieth of the answers.
+# There is a search after every fifth answer. Later, the number of answers grows by a twentieth between two searches.
 _SEARCH_EVERY, _SEARCH_SHARE = 5, 20
 # Evidence, in nats, from which a base cluster may share its group with another base cluster: about three labels.
 _DEPARTURE = 8.0
 # Number of states that a chain keeps.
 _MOST_STATES = 500
-# A new group is needed, where their number is unknown, if the answers about so many rows speak against every group.
+# If the number of groups is unknown, a new group is needed if the answers about this many rows contradict every group.
 _NEW_GROUP_ROWS, _NEW_GROUP_LOG_ODDS = 2, 3.0
 
 
@@ -67,7 +67,7 @@ class State(NamedTuple):
     beliefs: FloatArray  # probability of each group for each named row
     weights: KernelWeights
     rates: Rates
-    score: float  # of the search: how well rows and answers fit together
+    score: float  # score of the search: how well rows and answers agree
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Posterior:
     agreement : ndarray of shape (n_answers,)
         Probability that each answer is right.
     between : ndarray of shape (n_groups, n_groups)
-        Sum of the log-odds of all answers between two groups: positive if answers say that the two are one.
+        Sum of the log-odds of all answers between two groups: positive if answers say that they are one group.
     prototypes : ndarray of ints
         For each group without named rows, the row that most probably belongs to it.
     """
@@ -100,9 +100,9 @@ class Posterior:
 
 
 class Chain:
-    """States along a log. The state after n answers follows from that at the last search and the answers since.
+    """States along a log. The state after n answers follows from the state at the last search and the answers since.
 
-    A log that is read again gives the same states, and an earlier part of a log keeps its states.
+    A log that is replayed gives the same states, and the states of a shorter log stay the same when it grows.
     """
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ def _searches(n: int) -> list[int]:
 
 
 def _digests(answers: AnswerArrays, ends: list[int], about: str) -> list[bytes]:
-    """Digest of each first part of the answers."""
+    """Digest of the first answers, up to each of the given ends."""
     digest, begin, found = hashlib.blake2b(about.encode(), digest_size=16), 0, []
     for end in ends:
         for column in answers:
@@ -176,7 +176,7 @@ def _step(
 
 
 def _together(answers: AnswerArrays, state: State) -> FloatArray:
-    """Probability that the two rows of each answer are in one group; NaN where a row has no beliefs."""
+    """Probability that the two rows of each answer are in one group; NaN if a row has no beliefs."""
     found = np.full(len(answers.first), np.nan)
     known = np.isin(answers.first, state.rows) & np.isin(answers.second, state.rows)
     one, two = (np.searchsorted(state.rows, rows[known]) for rows in (answers.first, answers.second))
@@ -223,7 +223,7 @@ class _Named:
         self.each = kernels.each(self.rows)
 
     def settled(self, before: State) -> State:
-        """One round from earlier beliefs, with the same kernel weights."""
+        """Run one round from earlier beliefs, with the same kernel weights."""
         return self._rounds(self._continued(before), before.weights, 1)
 
     def search(self, before: State) -> State:
@@ -240,7 +240,7 @@ class _Named:
         return max((self._refined(one) for one in kept), key=lambda state: state.score)
 
     def needs_group(self, state: State) -> bool:
-        """Whether the answers about some rows speak against every group, and no group is empty."""
+        """Whether the answers about some rows contradict every group, and no group is empty."""
         against = (self.potentials @ state.beliefs).max(axis=1) < -_NEW_GROUP_LOG_ODDS
         is_full = len(np.unique(state.beliefs.argmax(axis=1))) == state.beliefs.shape[1]
         return bool(is_full and against.sum() >= _NEW_GROUP_ROWS)
@@ -271,9 +271,9 @@ class _Named:
         return number[clusters]
 
     def _merged(self, state: State) -> list[FloatArray]:
-        """Beliefs in which two groups are one, for every two groups that answers say are one.
+        """Beliefs with two groups merged, for every two groups that the answers join.
 
-        Rows whose answers speak against every group may then be in any group.
+        Rows whose answers contradict every group may then be in any group.
         """
         messages = self.potentials @ state.beliefs
         between = state.beliefs.T @ messages
@@ -303,10 +303,11 @@ class _Named:
         return np.asarray(np.linalg.inv(covariance(gram, noise, weights.noise)), dtype=np.float64)
 
     def _round(self, beliefs: FloatArray, weights: KernelWeights, inverse: FloatArray) -> State:
-        """Predict each row from the others, then let predictions and answers settle.
+        """Predict each row from the others, then combine predictions and answers by mean-field updates.
 
-        The score is the sum of two terms: the log of how much better the groups are predicted than from their
-        frequencies among all rows, so that fewer groups do not look better; and the log-odds of the answers that hold.
+        The score is the sum of two terms. The first is the log-probability of the groups minus their log-frequency
+        among all rows, so that fewer groups do not look better. The second is the sum of the log-odds of the answers
+        that hold.
         """
         n, k = beliefs.shape
         groups, is_known = beliefs.argmax(axis=1), beliefs.max(axis=1) > 1 / k + 1e-9

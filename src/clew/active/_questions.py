@@ -56,7 +56,7 @@ class Answered:
     conflict : bool
         True if the answer contradicts earlier answers. It is then not used until the conflict is resolved.
     votes : tuple of (str, Answer or int, float)
-        Annotator, answer and confidence of everybody who answered the question, where their names are known.
+        Annotator, answer and confidence of everybody who answered the question, if their names are known.
     """
 
     question: Entry
@@ -99,7 +99,7 @@ class Questions:
     ----------
     X : array-like or CSR matrix of shape (n_samples, n_features), or table
         The rows. A table (a frame with text, a `Table` or a list of dicts) is encoded as vectors by
-        `clew.datasets.encode`, and strategies that compare records get it as it is.
+        `clew.datasets.encode`, and strategies that compare records get the table itself.
     strategy : Strategy, optional
         Chooses the next question. Default: `Auto`.
     n_clusters : int, optional
@@ -155,7 +155,7 @@ class Questions:
         self.check_share, self.error_rate = check_share, error_rate
         check_parameters(self, {"check_share": number(0, MOST_CHECKS), "error_rate": ERROR_RATE | NONE})
         if n_clusters is not None and (not isinstance(n_clusters, int | np.integer) or n_clusters < 1):
-            raise ParameterError(f"n_clusters={n_clusters!r}: expected an integer >= 1, or None where it is unknown.")
+            raise ParameterError(f"n_clusters={n_clusters!r}: expected an integer >= 1, or None if it is unknown.")
         if is_table(X):
             records = X if records is None else records
             X = encode(X).X
@@ -318,7 +318,7 @@ class Questions:
             return question
         name = f"rows {question.first} and {question.second}" if isinstance(question, Pair) else f"row {question.row}"
         raise ParameterError(
-            f"Nobody asked about {name}. Answer what ask() returned; to volunteer pairs use Feedback()."
+            f"Nobody asked about {name}. Answer a question from ask(), or use Feedback() to volunteer pairs."
         )
 
     def undo(self) -> Answered | None:
@@ -556,7 +556,7 @@ class Questions:
 
     @property
     def guesses(self) -> Constraints:
-        """Guesses of the strategy, highest confidence first, without those that contradict answers or surer guesses."""
+        """Guesses of the strategy that contradict no answer and no surer guess, highest confidence first."""
         open_ones = [
             (key, answer, sure)
             for key, (answer, sure) in self._view.imputed.items()
@@ -687,7 +687,7 @@ def _as_question(question: Any, n_rows: int) -> Question:
     if isinstance(question, tuple | list) and len(question) == 2:
         question = Pair(question[0], question[1])
     if not isinstance(question, Pair | Which):
-        raise ParameterError(f"{question!r} is not a question. Pass what ask() returned, or a pair of rows.")
+        raise ParameterError(f"{question!r} is not a question. Pass a question from ask(), or a pair of rows.")
     row, *others = (question.first, question.second) if isinstance(question, Pair) else (
         question.row, *question.candidates
     )  # fmt: skip

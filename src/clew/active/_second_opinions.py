@@ -1,7 +1,7 @@
-"""Questions and labels where answers may be wrong: new rows, second opinions, and whether two groups are one.
+"""Questions and labels if answers may be wrong: new rows, second opinions, and whether two groups are one.
 
 A row is asked about again while the posterior leaves its group in doubt, each time against another member of the most
-probable group, so that one odd row does not decide.
+probable group, so that one unusual row does not decide.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from clew.solvers.coloring import WORK_LIMIT
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# Steps of the random walk that average the doubt of neighbours, and what a row without answers scores besides its own
-# doubt.
+# Number of steps of the random walk that averages the doubt of neighbours, and a constant that is added to the doubt of
+# rows without answers.
 _STEPS, _NEW_ROW = 2, 0.3
-# A named row in less doubt than this is not asked about again.
+# A named row with a smaller doubt than this is not asked about again.
 _SETTLED = 0.02
 # While groups have no named rows, every third question is about a prototype. Every fourth asks whether two groups are
 # one, as long as the answers between two similar groups add up to less than these log-odds.
 _EXPLORE_EVERY, _COMPARE_EVERY, _KNOWN_APART = 3, 4, 1.0
 # Beliefs of group members are rounded to multiples of this, so that all confident members take turns.
 _BELIEF_STEP = 0.1
-# At most this many pairs of certain knowledge enter the posterior.
+# Largest number of pairs of certain constraints in the posterior.
 _MOST_CERTAIN = 400
 
 
@@ -118,7 +118,7 @@ def _member(view: View, posterior: Posterior, group: int, row: int) -> int | Non
 
 
 def _n_compared(view: View) -> IntArray:
-    """How often each row was the second row of a question."""
+    """Number of questions in which each row was the second row."""
     return np.bincount(view.said[:, 1], minlength=view.n_rows)
 
 
@@ -145,7 +145,7 @@ def _same_group(view: View, posterior: Posterior) -> Pair | None:
 
 
 def likely_labels(view: View, posterior: Posterior) -> IntArray:
-    """The most probable group of each row that satisfies certain knowledge: prior constraints and corrections."""
+    """The most probable group of each row that satisfies all prior constraints and corrections."""
     certain = view.prior.at_least(1.0) | _volunteered(view)
     closed = certain.closure()
     n_clusters = posterior.probabilities.shape[1]
@@ -169,7 +169,7 @@ def likely_labels(view: View, posterior: Posterior) -> IntArray:
 def _columns_of_known(
     probabilities: FloatArray, component_of: IntArray, known: IntArray, n_clusters: int
 ) -> FloatArray:
-    """Probabilities with each known class in the column of its cluster, where most of its probability is."""
+    """Reorder the columns of the probabilities so that each known class has the column with most of its probability."""
     padded = np.full((len(probabilities), n_clusters), np.finfo(np.float64).tiny)
     padded[:, : probabilities.shape[1]] = probabilities
     cluster_of_row = known[component_of]

@@ -102,7 +102,7 @@ class UncertainMatches(Strategy):
         return fitted
 
     def _trusting_fit(self, view: View) -> _Fitted:
-        """Fit the model to all answers and to what they imply."""
+        """Fit the model to all answers and to the pairs that they imply."""
         model = self._model(view)
         answers = known_answers(model.candidates.pairs, view.constraints().closure())
         features = model.candidates.features[answers.places]
@@ -152,14 +152,14 @@ class UncertainMatches(Strategy):
 
 
 class _Doubts(NamedTuple):
-    """What is known where answers may be wrong.
+    """The evidence if answers may be wrong.
 
     Attributes
     ----------
     certain : Constraints
         Prior constraints and corrections.
     others : ndarray of shape (n_others, 3)
-        Answers about pairs that are not candidates: two rows, then 1 for the same or -1 for different.
+        Answers about pairs that are not candidates: two rows, then 1 for "same" or -1 for "different".
     log_odds : float
         Log-odds that an answer is right.
     """

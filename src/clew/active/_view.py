@@ -21,7 +21,7 @@ from clew.constraints import Constraints
 from clew.datasets import Table
 from clew.exceptions import StrategyError
 
-# Most calls of `unplaced` and `labels` between two questions. A strategy that makes more is in an endless loop.
+# Largest number of calls of `unplaced` and `labels` between two questions. More calls mean an endless loop.
 _MOST_LOOKS = 10_000
 # Answers as numbers, see `View.said`.
 _NUMBER = {SAME: 1, DIFFERENT: -1, UNSURE: 0}
@@ -181,7 +181,7 @@ class View:
 
     @property
     def answer_arrays(self) -> AnswerArrays:
-        """All answers "same" and "different" as evidence: every annotator's own, also where they contradict."""
+        """All answers "same" and "different" of every annotator, even if they contradict each other."""
         columns = np.array(self._evidence, dtype=np.int64).reshape(-1, 4)
         return AnswerArrays.of(columns, np.array(self._confidence, dtype=np.float64))
 
@@ -205,7 +205,7 @@ class View:
         """Add the pairs of one answer or of one volunteered statement: all of them or none.
 
         Returns False if the pairs contradict the closure so far. They are then not used, but count as asked. `votes`
-        are the answers of each annotator, where they are known; volunteered pairs are certain.
+        are the answers of each annotator, if they are known; volunteered pairs are certain.
         """
         self._n_evidence.append(len(self._confidence))
         self._vote([("", said, 1.0)] if votes is None else votes, certain=volunteered)
@@ -287,7 +287,7 @@ class View:
         self.imputed, self.latest = {}, {}
 
     def _add(self, some: set[Any], keys: list[Any]) -> None:
-        """Add pairs to a set, so that `rewind` removes those that are new."""
+        """Add pairs to a set. `rewind` removes the pairs that were new."""
         if new := {key for key in keys if key not in some}:
             some |= new
             self._journal.note(some.difference_update, new)

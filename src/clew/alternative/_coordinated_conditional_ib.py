@@ -1,4 +1,4 @@
-"""Find clusters that carry information about the features beyond that of the given clusters.
+"""Find clusters that carry information about the features that the given clusters do not carry.
 
 Gondek, Vaithyanathan & Garg 2005 (`gondek2005b`); Truong & Battiti 2013 (`truong2013`), section 3.2.5, Eq. 47-56.
 """

@@ -53,7 +53,7 @@ def metric_fitness(
     segments : int, optional
         For time series: split the columns into this many segments and add up the distances of the segments.
     per : {"constraint", "multiplier"}, default="constraint"
-        What is counted: constraints that cost nothing, or multipliers that are 0, one for each constraint and cluster.
+        Count constraints that cost nothing, or multipliers that are 0, one for each constraint and cluster.
         The thesis counts multipliers. Nearly all of them are 0 if there are many clusters.
     random_state : int, Generator, RandomState or None, default=0
 

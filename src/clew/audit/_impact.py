@@ -388,7 +388,7 @@ def filter_by_impact(found: Impact, fraction: float = 0.0, *, keep_free: bool = 
     Returns
     -------
     Constraints
-        Labels, groups, soft groups and triplets stay as they are.
+        Labels, groups, soft groups and triplets are not changed.
 
     Examples
     --------

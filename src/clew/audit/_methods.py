@@ -224,7 +224,7 @@ def _cautions(can: Capabilities, facts: TableFacts) -> list[str]:
         found.append(f"It ignores {listed(unused, 'and')}.")
     seeds = [_named(kind) for kind in facts.given if getattr(can, kind) == "seeds"]
     if seeds:
-        found.append(f"It uses {listed(seeds, 'and')} only as a start.")
+        found.append(f"It uses {listed(seeds, 'and')} only to initialise the clusters.")
     if facts.shape == "any" and not can.any_shape:
         found.append("It looks for round clusters.")
     if can.tables and facts.noise < _MOST_OUTSIDE:

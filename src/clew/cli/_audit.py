@@ -149,7 +149,7 @@ def run_audit(
     model, seed = None, request.random_state
     if method is not None:
         with progress(f"fitting {method}", quiet=request.json):
-            # Answers that cannot all hold are what an audit is for; a hard method gets those that can.
+            # An audit accepts contradictory answers. A hard method gets a subset that can hold.
             model = fitted_model(method, X, given.constraints.repair(n_clusters).constraints, n_clusters, seed)
     with progress("review", quiet=request.json):
         found = review(X, given.answers, n_clusters, model=model, ids=given.constraints.ids, random_state=seed)

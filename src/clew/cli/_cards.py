@@ -170,7 +170,7 @@ def groups_card(names: Sequence[Sequence[Any]], rows: Sequence[Sequence[Mapping[
 
 
 def summary(name: Any, row: Mapping[str, Any]) -> str:
-    """Return a row on one line: texts as they are, numbers with the names of their columns."""
+    """Return a row on one line: texts alone, numbers with the names of their columns."""
     parts = []
     for field, value in row.items():
         if value is None or value == "" or str(value) == str(name):

@@ -392,7 +392,7 @@ def _about_auto(n_clusters: int) -> str:
     """A sentence about how reliable a number of clusters is that the method chose."""
     around = f"-k {n_clusters - 1} and -k {n_clusters + 1}" if n_clusters > 2 else f"-k {n_clusters + 1}"
     return (
-        f"{n_clusters} is a guess: the best fit by a criterion that assumes round clusters of one spread. "
+        f"{n_clusters} is a guess: the best fit by a criterion that assumes round clusters of equal spread. "
         f"Compare with {around}, or collect answers: clew advise says which number they support and how sure that is."
     )
 

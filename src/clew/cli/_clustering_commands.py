@@ -1,4 +1,4 @@
-"""Commands that cluster a table or scored pairs, and that show what clew can do."""
+"""Commands that cluster a table or scored pairs, list the methods, and run the demo."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ JudgingModel = Annotated[
         show_default=False,
     ),
 ]
-# Settings of a project. A flag that is not given leaves the setting of an existing project as it is.
+# Settings of a project. Without a flag, the setting of an existing project is not changed.
 ProjectScaling = Annotated[Scale | None, typer.Option("--scale", metavar="HOW", help=_SCALING, show_default="auto")]
 ProjectText = Annotated[Texts | None, typer.Option("--text", metavar="HOW", help=_TEXT, show_default="auto")]
 ProjectMetric = Annotated[

@@ -1,4 +1,4 @@
-"""The file of `clew cluster --unlike`: clusters that are known already, as an earlier run wrote them."""
+"""The file of `clew cluster --unlike`: known clusters, in the format of the labels file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from clew._tables import unguarded
 from clew.datasets import Table, as_table
 from clew.exceptions import DataError, ParameterError
 
-# Columns of a labels file that are no clusters.
+# Columns of a labels file that do not hold clusters.
 _OTHER_COLUMNS = ("probability", "name")
 
 
 def known_clusters(path: Path, table: Table, ids: NDArray[Any] | None, id_column: str | None) -> NDArray[np.int64]:
-    """Give the known cluster of each row of the table as numbers; -1 is noise, a row in no cluster.
+    """Return the known cluster of each row of the table as a number. The number -1 is noise, a row in no cluster.
 
     The file has a column of ids (or of row numbers, ``row``) and the column ``cluster``, as `clew cluster` and
     `clew export labels` write it. Rows may be in any order, and every row of the table must have a cluster.
@@ -51,20 +51,20 @@ def known_clusters(path: Path, table: Table, ids: NDArray[Any] | None, id_column
     noise = np.isin(clusters, ["-1", NOISE])
     if (~noise).sum() < 2:
         raise DataError(
-            f"{path}: all rows are in one cluster, so that there is nothing to differ from. Give a file with two or "
+            f"{path}: all rows are in one cluster, so every clustering is unlike it. Give a file with two or "
             "more clusters, or leave out --unlike."
         )
     return np.where(noise[codes], -1, codes)
 
 
 def _cluster_column(path: Path, file: Table, key: str | None) -> str:
-    """The column ``cluster``, or the only one beside the ids."""
+    """The column ``cluster``, or the only column except the ids."""
     if "cluster" in file.values and key != "cluster":
         return "cluster"
     others = [name for name in file.columns if name != key and name not in _OTHER_COLUMNS]
     if len(others) != 1:
         raise ParameterError(
-            f'{path} has no column "cluster". It has {", ".join(file.columns)}. Name the column of the clusters so.'
+            f'{path} has no column "cluster". It has {", ".join(file.columns)}. Rename the column of clusters.'
         )
     return others[0]
 

@@ -84,7 +84,7 @@ def find_conflicts(constraints: Constraints, limit: int | None = None) -> list[C
 def innermost(constraints: Constraints, conflict: Contradiction) -> Contradiction:
     """The shortest contradiction between rows of one chain, so that each of its rows is needed.
 
-    For the chain 0-1-2-3 that contradicts the cannot-link (0, 3), it is 1-2-3 if (1, 3) is cannot-linked too.
+    For the chain 0-1-2-3 that contradicts the cannot-link (0, 3), it is 1-2-3 if (1, 3) is also cannot-linked.
     """
     chain = np.array(conflict.chain)
     place = np.full(constraints.n_rows, -1)

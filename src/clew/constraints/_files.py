@@ -67,7 +67,7 @@ def read_records(
 def document_of_frame(
     frame: nw.DataFrame[Any], table: Any = None, id_columns: tuple[str, ...] = (), known: frozenset[Any] | None = None
 ) -> Document:
-    """The cells of a frame, read like those of a file."""
+    """The cells of a frame, in the same form as the cells of a file."""
     content = {str(name): _cells(frame.get_column(name)) for name in frame.columns}
     return Document("The frame", content, constraints_row, ConstraintError, table, id_columns, known)
 

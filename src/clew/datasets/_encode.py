@@ -64,7 +64,7 @@ class Encoded:
     ids : array of n
         The user's ids, or row numbers from 0.
     table : Table
-        The rows as they were read.
+        The original rows.
     columns : tuple of Encoding
         In the order of the table.
     """
@@ -131,7 +131,7 @@ def encode(
     Numbers and dates are standardised, and missing ones are set to the median. Texts that rows share are categories
     with one indicator column each. Other texts become TF-IDF vectors of words (for short texts also of letter n-grams),
     reduced to few columns. Lists of numbers are vectors. File names of images become grey values and edge directions.
-    Ids and constant columns are left out. Finally every column gets the same weight, or less where values are missing.
+    Ids and constant columns are left out. Finally every column gets the same weight, or less if values are missing.
 
     Parameters
     ----------

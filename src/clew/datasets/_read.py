@@ -330,7 +330,7 @@ def _checked_rows(path: InputFile, reader: Any, width: int) -> Iterator[list[str
             yield row
         elif row:
             raise FileError(
-                f"{path}, line {reader.line_num}: {len(row)} cells where the header names {width} columns. "
+                f"{path}, line {reader.line_num}: {len(row)} cells, but the header names {width} columns. "
                 "Quote cells that hold the separator."
             )
 

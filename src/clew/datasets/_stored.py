@@ -1,8 +1,8 @@
-"""Rows on disk: read by the chunk, checked once, never loaded as a whole.
+"""Rows on disk: checked once, read in chunks, and never loaded as a whole.
 
 `open_rows` takes the path of a .npy file, a parquet file or a folder of them, an Arrow dataset, a memory-mapped array,
-or an iterable of batches. A .npy file and a memory-mapped array are read where they are. Everything else is copied
-once, row by row, to a temporary file without a name, which the system deletes even if the program is killed.
+or an iterable of batches. A .npy file and a memory-mapped array are read in place. All other sources are copied once,
+row by row, to a temporary file without a name, which the system deletes even if the program is killed.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from clew.exceptions import DataError, DataTypeError, FileError
 
 _logger = logging.getLogger(__name__)
 
-# Rows that are decoded at a time; a few of these batches are in memory at once.
+# Number of rows that are decoded at a time; a few of these batches are in memory at once.
 BATCH_ROWS = 65_536
-# Fewer than this share of the rows are read one by one, more by the chunk.
+# A smaller share of the rows is read row by row, a larger share in chunks.
 _FEW = 1 / 1000
 _READ_ROWS = 32_768
 
 
 class Fingerprint(NamedTuple):
-    """Files with their sizes and times, to notice a change while they are read."""
+    """Sizes and modification times of files, to detect changes while they are read."""
 
     files: tuple[tuple[str, int, int], ...]
 
@@ -57,7 +57,7 @@ class Fingerprint(NamedTuple):
 
 
 class _OpenFile:
-    """A file that is closed when nothing reads it any more."""
+    """A file that is closed when the last reader is gone."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
@@ -69,7 +69,7 @@ class _OpenFile:
 class StoredRows:
     """A table of numbers in a file: it has the shape and the type of an array, and `read` returns some rows.
 
-    Reading is safe from several threads. `prepared` returns the same rows with a function applied to all that is read.
+    Several threads may read at the same time. `prepared` returns the same rows with a function applied to every block.
     """
 
     ndim = 2
@@ -132,13 +132,13 @@ class StoredRows:
         self.fingerprint.check()
 
     def close(self) -> None:
-        """Close the file; a temporary one is gone then."""
+        """Close the file. A temporary file is deleted."""
         if self._file is not None:
             self._file.file.close()
 
 
 def is_stored(X: Any) -> bool:
-    """Whether X names or holds rows outside memory: what `open_rows` takes."""
+    """Whether `open_rows` takes X: it names or holds rows outside memory."""
     if isinstance(X, str | os.PathLike | StoredRows | np.memmap):
         return True
     if hasattr(X, "to_batches") and hasattr(X, "scanner"):
@@ -163,7 +163,7 @@ def open_rows(X: Any, columns: Iterable[str] | None = None) -> StoredRows:
         A path names a .npy file, a parquet file, or a folder of parquet files. Batches are arrays, frames, or Arrow
         batches and tables.
     columns : iterable of str, optional
-        Columns to read, where they have names. Default: all.
+        Columns to read, if they have names. Default: all.
 
     Raises
     ------
@@ -214,8 +214,8 @@ def _checked(rows: StoredRows) -> StoredRows:
 
 
 def check_block(rows: npt.NDArray[Any], first: int, columns: tuple[str, ...] | None) -> None:
-    """Refuse values that are missing, infinite, or too large to be squared; `first` is the number of the first row."""
-    largest = max(float(rows.max(initial=0)), -float(rows.min(initial=0)))  # NaN spreads
+    """Raise if a value is missing, infinite, or too large to be squared; `first` is the number of the first row."""
+    largest = max(float(rows.max(initial=0)), -float(rows.min(initial=0)))  # NaN if any value is NaN
     limit = float(np.sqrt(np.finfo(rows.dtype).max / max(rows.shape[1], 1)) / 4)
     if largest <= limit:
         return
@@ -277,7 +277,7 @@ def _reading(
 
 
 def _mapped(array: Any, source: str = "a memory-mapped array", fingerprint: Fingerprint | None = None) -> StoredRows:
-    """Rows of a memory-mapped array; pages that were read are given back."""
+    """Rows of a memory-mapped array; pages are released after reading."""
     if array.ndim != 2 or array.dtype.kind not in "fiub" or not array.size:
         raise DataError(f"X has shape {array.shape} and type {array.dtype}: expected rows of numbers.")
     dtype = np.float32 if array.dtype == np.float32 else np.float64
@@ -286,7 +286,7 @@ def _mapped(array: Any, source: str = "a memory-mapped array", fingerprint: Fing
     def read(start: int, stop: int) -> npt.NDArray[Any]:
         rows = np.array(array[start:stop], dtype=dtype, order="C")
         if pages is not None and array.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
-            pages.madvise(mmap.MADV_DONTNEED)  # pages that were read count as memory of this process until then
+            pages.madvise(mmap.MADV_DONTNEED)  # otherwise pages that were read count as memory of this process
         return rows
 
     return StoredRows(source, array.shape, dtype, read, fingerprint=fingerprint)
@@ -340,14 +340,14 @@ def parquet_files(path: Path) -> list[Path]:
         raise FileError(f"{path} does not exist.")
     if path.suffix not in (".parquet", ".pq"):
         raise FileError(
-            f"{path} is not a .npy or .parquet file, which fits can read by the block. Load it "
+            f"{path} is not a .npy or .parquet file, the two kinds that fits can read in blocks. Load it "
             "(clew.datasets.read_table), or convert it."
         )
     return [path]
 
 
 def _wanted(source: str, schema: Any, names: list[str] | None) -> list[str]:
-    """Names of the columns to read; text is refused."""
+    """Names of the columns to read. Raises if a column holds text."""
     from pyarrow import types
 
     wanted = list(schema.names) if names is None else names
@@ -358,7 +358,7 @@ def _wanted(source: str, schema: Any, names: list[str] | None) -> list[str]:
         inner = kind.value_type if types.is_list(kind) or types.is_fixed_size_list(kind) else kind
         if not (types.is_floating(inner) or types.is_integer(inner) or types.is_boolean(inner)):
             raise DataError(
-                f"Column {name!r} of {source} has type {kind}, which is no number. Encode it, or leave the column out."
+                f"Column {name!r} of {source} has type {kind}, not a number. Encode it, or leave the column out."
             )
     if not wanted:
         raise DataError(f"{source} has no columns.")
@@ -386,7 +386,7 @@ def _common_type(schema: Any, wanted: list[str]) -> Any:
 
 
 def _dataset(data: Any, names: list[str] | None) -> tuple[str, int, Any, Fingerprint, Batches]:
-    """The same for an Arrow dataset."""
+    """Number of rows, type, files and batches of an Arrow dataset."""
     files = list(getattr(data, "files", []))
     fingerprint = Fingerprint.of(one for one in files if os.path.exists(one))
     wanted = _wanted("The dataset", data.schema, names)
@@ -403,7 +403,7 @@ def _reader(reader: Any) -> Iterator[Any]:
 
 
 def _as_array(batch: Any, names: list[str] | None) -> tuple[npt.NDArray[Any], tuple[str, ...] | None]:
-    """A batch as rows of floats, and the names of its columns."""
+    """Convert a batch to rows of floats; also return the names of its columns."""
     if hasattr(batch, "to_pydict") and hasattr(batch, "schema"):
         wanted = _wanted("A batch", batch.schema, names)
         return _from_arrow(batch.select(wanted), "a batch")
@@ -448,7 +448,7 @@ def _from_arrow(batch: Any, source: str) -> tuple[npt.NDArray[Any], tuple[str, .
 def _spooled(
     source: str, n_rows: int | None, dtype: Any, fingerprint: Fingerprint, batches: Iterable[Any]
 ) -> StoredRows:
-    """Copy batches to a temporary file, and check them on the way."""
+    """Check batches and copy them to a temporary file."""
     folder = tempfile.gettempdir()
     file = tempfile.TemporaryFile(prefix="clew-", dir=folder)  # noqa: SIM115  # closed with the rows
     columns: tuple[str, ...] | None = None

@@ -50,7 +50,7 @@ _LAYERS = ((10_000, (500, 500, 2000)), (2_000, (256, 256, 512)), (0, (64, 64)))
 _STARTS = 20
 # Share of the values that pre-training sets to the mean of their column, so that the network cannot copy its input.
 _CORRUPTED = 0.2
-# In a triplet, the chance to share a cluster must be higher for the near row by this much.
+# Margin of a triplet: the probability of sharing a cluster must be higher for the near row by this much.
 _MARGIN = 0.5
 
 
@@ -63,7 +63,7 @@ def _is_sizes(value: Any) -> bool:
 
 
 class DeepProgress(NamedTuple):
-    """Progress of a fit; given to `callback` after each round."""
+    """Progress of a fit, which `callback` gets after each round."""
 
     stage: str  # "pre-training" or "clustering"
     n_iter: int
@@ -91,12 +91,12 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Dimensions of the embedding.
     filter_fraction : float or None, default=None
         None uses all pairs. A number in [0, 1] scores the pairs by their dual impact in the embedding before each
-        round, keeps those with a negative impact, and drops this share of the kept ones, the lowest impact first. Pairs
-        with impact 0 hold anyway and are not used, so 0 is not the same as None. The used pairs together weigh as much
-        as all given ones would.
+        round. It keeps pairs with a negative impact, and then drops this share of them, the lowest impact first. Pairs
+        with impact 0 hold anyway and are not used, so 0 is not the same as None. The used pairs together have the
+        weight of all given pairs.
     penalty : float, default=10.0
-        Weight of a constraint, relative to that of a row: a violated must-link or cannot-link, a known class and a
-        triplet. Multiplied by the confidence of a pair.
+        Weight of a constraint (a must-link, a cannot-link, a known class or a triplet), relative to the weight of a
+        row. For a pair it is multiplied by the confidence.
     size_min : number, array of shape (n_clusters,) or None, default=None
         Desired smallest number of rows in a cluster. Smaller clusters are charged, but not refused. An array has one
         limit for each cluster, in the order of `cluster_labels_`.
@@ -107,8 +107,8 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     reconstruction : float, default=1.0
         Weight of the reconstruction error while clustering. It keeps the embedding faithful to the rows.
     pretrained : array of shape (n_weights,) or None, default=None
-        Weights that clustering starts from instead of pre-training: the `network_` of a fit with the same layers. So
-        one pre-training (a fit with ``max_iter=0``) can serve many fits.
+        Initial weights for clustering, instead of pre-training: the `network_` of a fit with the same layers. So one
+        pre-training (a fit with ``max_iter=0``) can be used for many fits.
     pretrain_epochs : int, default=50
         Number of passes over the rows while pre-training.
     max_iter : int, default=100
@@ -150,13 +150,13 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     n_iter_ : int
         Number of rounds.
     violated_must_link_, violated_cannot_link_ : ndarray of shape (n_violated, 2)
-        Pairs that the labels break: all such given pairs, and for groups and classes one pair for each such row.
+        Pairs that the labels break: all broken given pairs, and one pair for each row that breaks a group or class.
 
     Notes
     -----
-    Constraints: all kinds soft but soft groups, which are ignored. Only given pairs are priced; entailed ones are not
-    added. With the embedding z of a row and the centre m of a cluster, q is a row's share in a cluster, and p sharpens
-    it:
+    Constraints: all kinds are soft, except soft groups, which are ignored. Only given pairs are priced; entailed ones
+    are not added. With the embedding z of a row and the centre m of a cluster, q is a row's share in a cluster, and p
+    sharpens it:
 
     .. math:: q_i^c \propto (1 + \lVert z_i - m_c \rVert^2)^{-1}, \quad p_i^c \propto (q_i^c)^2 / \sum_j q_j^c
 
@@ -168,14 +168,15 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     plus the reconstruction error, minus :math:`\log q_i^c` for known classes, :math:`\max(0, s_{ij} - s_{il} + 1/2)`
     for triplets (i closer to l than to j), and the charge for sizes. A must-group or cannot-group contributes as many
-    pairs in each round as it has rows, drawn anew. A batch without a constraint learns from its rows alone.
+    pairs in each round as it has rows, and new ones are drawn in each round. A batch without a constraint learns from
+    its rows alone.
 
     Time O(t (n + m) w) for t rounds, m pairs and w weights; memory O(n (k + e) + w) beyond X, with e dimensions. Sparse
     rows become dense a batch at a time. The same seed gives the same result on one machine with the same number of
     torch threads. `predict` and `transform` do not need torch.
     Departs from [1]_ and [2]_: pairs are learned in the same batches as rows, so that J is one objective; layers are
-    pre-trained together and not one after another. In [2]_, the losses lack their minus and a fraction its share: the
-    floor of fraction times count pairs is dropped.
+    pre-trained together and not one after another. In [2]_, the minus signs of the losses are missing, and so is the
+    factor of the fraction: here, the floor of fraction times the number of pairs is dropped.
 
     References
     ----------
@@ -302,7 +303,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return NetworkShape((n_features, *hidden, int(self.n_components)))
 
     def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
-        from clew.deep._knowledge import DeepKnowledge  # loads torch, which not everybody has
+        from clew.deep._knowledge import DeepKnowledge  # loads torch, which is optional
         from clew.deep._training import LossWeights
 
         k, n_rows = int(self.n_clusters), X.shape[0]
@@ -341,7 +342,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def _first_weights(
         self, shape: NetworkShape, rows: Rows, rng: np.random.Generator
     ) -> tuple[SingleArray, FloatArray]:
-        """The weights that clustering starts from, and the error of each epoch of pre-training."""
+        """The initial weights for clustering, and the error of each epoch of pre-training."""
         if self.pretrained is None:
             return pretrain(
                 rows,
@@ -368,7 +369,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def _first_centers(
         self, embedding: SingleArray, constraints: Constraints, names: IntArray, rng: np.random.Generator
     ) -> FloatArray:
-        """Centres of k-means in the first embedding; known classes seed theirs."""
+        """Centres of k-means in the first embedding, seeded by the known classes."""
         known = None if constraints.labels is None else Constraints(labels=constraints.labels)
         init = "k-means++" if known is None else "neighbourhoods"
         start = SeededKMeans(len(names), init=init, n_init=_STARTS, random_state=rng)
@@ -538,7 +539,7 @@ def _log(values: FloatArray) -> FloatArray:
 
 
 class _Reporter:
-    """Tells the log and the callback of each round, with an estimate of the time that is left."""
+    """Reports each round to the log and the callback, with an estimate of the remaining time."""
 
     def __init__(self, stage: str, max_iter: int, callback: Callable[[DeepProgress], Any] | None) -> None:
         self._stage, self._max_iter, self._callback, self._started = stage, max_iter, callback, time.monotonic()

@@ -15,7 +15,7 @@ from clew.constraints._arrays import distinct_pairs, group_columns
 from clew.deep._network import FloatArray, IntArray, Rows, SingleArray
 from clew.deep._training import Step
 
-# Rounds of the subgradient algorithm. The multipliers of one embedding are only used for one round of training.
+# Number of rounds of the subgradient algorithm. The multipliers are only used for one round of training.
 DUAL_ROUNDS = 200
 
 
@@ -33,9 +33,9 @@ class Pairs:
         return cls(stated.pairs, confidence[stated.best])
 
     def with_cycles(self, columns: list[IntArray], rng: np.random.Generator) -> Pairs:
-        """These pairs, and for each group of m rows m more: its rows in a random order, each with the next one.
+        """Add m pairs for each group of m rows: each row with the next one, in a random cyclic order.
 
-        All pairs of a group would be too many. Over the rounds, every one of them has the same chance.
+        All pairs of a group would be too many. Over the rounds, every pair has the same probability.
         """
         cycles = [_cycles(column, rng) for column in columns]
         rows = np.concatenate([self.rows, *cycles])
@@ -49,7 +49,7 @@ class Pairs:
         return Pairs(self.rows[chosen], self.confidence[chosen])
 
     def split(self, n_parts: int, rng: np.random.Generator) -> list[Pairs]:
-        """The pairs in a random order, in parts of equal size, up to one."""
+        """Split the pairs in random order into parts whose sizes differ by at most one."""
         return [
             Pairs(self.rows[part], self.confidence[part])
             for part in np.array_split(rng.permutation(len(self.rows)), n_parts)
@@ -57,7 +57,7 @@ class Pairs:
 
 
 def _cycles(groups: IntArray, rng: np.random.Generator) -> IntArray:
-    """Each row of a group with the next one in a random order, the last one with the first."""
+    """Pair each row of a group with the next one in a random order, and the last with the first."""
     rows = rng.permutation(np.flatnonzero(groups >= 0))
     rows = rows[np.argsort(groups[rows], kind="stable")]
     starts = np.flatnonzero(np.append(True, np.diff(groups[rows]) != 0)[: len(rows)])
@@ -72,7 +72,7 @@ def _cycles(groups: IntArray, rng: np.random.Generator) -> IntArray:
 
 @dataclass(frozen=True)
 class DeepKnowledge:
-    """What is known about the rows, in the form that training uses.
+    """The constraints in the form that training uses.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class DeepKnowledge:
     must_groups, cannot_groups : list of ndarray of shape (n_rows,)
     triplets : ndarray of shape (n_triplets, 3)
     cluster_of : ndarray of shape (n_rows,)
-        The cluster of each row's known class, -1 without one.
+        The cluster of each row's known class, -1 if it has none.
     pair_weight : float
         How often a round uses each given pair: once, or, after a filter, the number of given pairs over that of kept
         ones. So a filter does not weaken the pairs against the rows. Zhang et al. average over the pairs of a batch,
@@ -98,7 +98,7 @@ class DeepKnowledge:
 
     @classmethod
     def of(cls, constraints: Constraints, cluster_labels: IntArray, n_rows: int) -> DeepKnowledge:
-        """The knowledge in constraints; soft groups have no loss here."""
+        """Read the constraints; soft groups are not used."""
         cluster_of = np.full(n_rows, -1, dtype=np.int64)
         if constraints.labels is not None:
             known = np.flatnonzero(constraints.labels >= 0)
@@ -116,7 +116,7 @@ class DeepKnowledge:
     def filtered(self, embedding: SingleArray, centers: SingleArray, fraction: float) -> DeepKnowledge:
         """Keep the given pairs that have a negative impact in the embedding, without a fraction of the lowest.
 
-        Classes, groups and triplets stay as they are.
+        Classes, groups and triplets are not changed.
         """
         if len(self.must_link.rows) + len(self.cannot_link.rows) == 0:
             return self

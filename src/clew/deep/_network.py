@@ -1,4 +1,4 @@
-"""The autoencoder as one vector of weights, and the parts of deep embedded clustering that need no gradients.
+"""The autoencoder as one vector of weights, and the parts of deep embedded clustering without gradients.
 
 Xie, Girshick and Farhadi 2016 (`xie2016`). Everything here is NumPy: a fitted model transforms and predicts without
 torch.
@@ -20,7 +20,7 @@ SingleArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
 Layer = tuple[SingleArray, SingleArray]
 
-# Rows that are encoded at a time; bounds the memory of the widest layer (2,000 units: 16 MB).
+# Number of rows that are encoded at a time, which bounds the memory of the widest layer (2,000 units: 16 MB).
 _BLOCK = 2048
 # The smallest argument of a logarithm: single precision has no smaller difference from 1.
 SMALLEST = 1e-7
@@ -30,9 +30,9 @@ SMALLEST = 1e-7
 class NetworkShape:
     """Sizes of the layers of an autoencoder: the encoder from the columns to the embedding, the decoder back.
 
-    With 4 columns, one hidden layer of 3 units and 2 dimensions, the sizes of the encoder are (4, 3, 2) and those of
-    the decoder (2, 3, 4). The weights are 12 + 3, 6 + 2, 6 + 3 and 12 + 4 numbers, in this order: the matrix of a layer
-    row by row, then its biases.
+    With 4 columns, one hidden layer of 3 units and 2 dimensions, the layers of the encoder have the sizes (4, 3, 2),
+    and the layers of the decoder (2, 3, 4). The weights are 12 + 3, 6 + 2, 6 + 3 and 12 + 4 numbers, in this order: the
+    matrix of a layer row by row, then its biases.
     """
 
     sizes: tuple[int, ...]
@@ -95,7 +95,7 @@ class Rows:
     def standardized(cls, X: Any) -> Rows:
         """Rows with mean 0 in each column, and variance 1 on average over the columns.
 
-        One divisor for all columns keeps distances as they are, up to a factor.
+        All columns have the same divisor, so distances only change by a factor.
         """
         raw = cls(X, np.zeros(X.shape[1]), 1.0)
         shift = sum(raw._dense(block).sum(axis=0) for block in raw.blocks()) / X.shape[0]
@@ -112,7 +112,7 @@ class Rows:
         return (slice(start, min(start + _BLOCK, self.n_rows)) for start in range(0, self.n_rows, _BLOCK))
 
     def take(self, rows: slice | IntArray) -> SingleArray:
-        """Some rows as the network takes them."""
+        """Some rows in the form that the network takes."""
         return np.asarray((self._dense(rows) - self.shift) / self.scale, dtype=np.float32)
 
     def _dense(self, rows: slice | IntArray) -> FloatArray:

@@ -41,8 +41,8 @@ class Step:
     must_link_confidence, cannot_link_confidence : ndarray of shape (n_pairs,)
     triplets : ndarray of shape (n_triplets, 3)
     offset : ndarray of shape (n_clusters,)
-        Mean shares of all rows minus those of this batch, at the start of the round. Added to the shares of the batch,
-        they estimate the sizes of the clusters with little noise.
+        Mean shares of all rows minus the mean shares of this batch, at the start of the round. Added to the shares of
+        the batch, they estimate the sizes of the clusters with little noise.
     """
 
     rows: SingleArray
@@ -59,7 +59,7 @@ class Step:
 
 @dataclass(frozen=True)
 class LossWeights:
-    """Weights of the losses beside that of clustering, and the limits on the shares of all rows in each cluster."""
+    """Weights of all losses except clustering, and the limits on the share of all rows in each cluster."""
 
     reconstruction: float
     penalty: float
@@ -81,7 +81,7 @@ class Training:
         self._adam = _Adam([part for layer in self._layers for part in layer], learning_rate)
 
     def start_clustering(self, centers: npt.NDArray[Any], learning_rate: float) -> None:
-        """Add the centres to what is learned, and begin the moments anew."""
+        """Add the centres to the learned parameters, and reset the moments of the optimiser."""
         self._centers = torch.tensor(centers.astype(np.float32), requires_grad=True)
         self._adam = _Adam([*(part for layer in self._layers for part in layer), self._centers], learning_rate)
 

@@ -44,7 +44,7 @@ class ConstrainedDensity(ConstrainedClusterer):
 
     The clusterer first clusters the rows without the constraints. Then clusters that share must-linked rows are joined,
     and clusters that contain cannot-linked rows are split between these rows. All other clusters stay as they were. Use
-    it where clusters differ in density, so that no single radius of `ConstrainedDBSCAN` suits them all.
+    it if clusters differ in density, so that no single radius of `ConstrainedDBSCAN` suits them all.
 
     Parameters
     ----------

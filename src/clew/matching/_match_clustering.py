@@ -351,7 +351,7 @@ class Matcher(NamedTuple):
 class Matches(NamedTuple):
     """Result of `match_clustering`: the cluster of each row, coefficients, and the log-odds of the candidates.
 
-    `decided` are the log-odds after constraints have set those of the pairs that they decide.
+    `decided` are the log-odds after constraints have replaced the log-odds of the pairs that they decide.
     """
 
     clusters: IntArray

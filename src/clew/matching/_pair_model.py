@@ -167,7 +167,7 @@ class PairModel:
     def fit(
         self, features: Matrix, answers: FloatArray, weights: FloatArray, start: FloatArray | None = None
     ) -> FloatArray:
-        """Fit the coefficients to the stand-ins and the answered pairs; an answer is 1 for the same, else 0."""
+        """Fit the coefficients to the stand-ins and the answered pairs. An answer is 1 for "same", else 0."""
         rows = np.concatenate([self.candidates.features[self.stand_ins], features]).astype(np.float64)
         same = np.concatenate([self.candidates.log_odds[self.stand_ins] > 0, answers]).astype(np.float64)
         return logistic(rows, same, np.concatenate([self.weights, weights]), start)
@@ -226,7 +226,7 @@ class Answers(NamedTuple):
     weights: FloatArray
 
     def decide(self, log_odds: FloatArray) -> FloatArray:
-        """The log-odds of all candidates, replaced by plus or minus the largest value where the answer is known."""
+        """The log-odds of all candidates; if the answer is known, plus or minus the largest value."""
         decided = log_odds.copy()
         decided[self.places] = np.where(self.same > 0, MOST_LOG_ODDS, -MOST_LOG_ODDS)
         return decided

@@ -298,7 +298,7 @@ def plain_medoids(
 ) -> IntArray:
     """Find medoids without constraints, as columns of `distances`: the best of several starts with swaps.
 
-    `candidates` is the row that each column stands for.
+    `candidates` is the row of each column.
     """
     n_rows = len(distances)
     costs = unit_costs(distances, np.arange(n_rows), n_rows)

@@ -1,4 +1,4 @@
-"""Learn a distance by boosting: each round fits a constrained mixture to rows weighted by the pairs still wrong.
+"""Learn a distance by boosting: each round fits a constrained mixture, with more weight on rows of wrong pairs.
 
 Hertz, Bar-Hillel & Weinshall 2004 (`hertz2004`); Truong & Battiti 2013 (`truong2013`), section 3.3, Algorithm 11.
 """
@@ -24,14 +24,14 @@ from clew.partitional._seeding import cluster_labels
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# r is clipped to stay this far from 1, where the weight of a round would be infinite.
+# r is at most 1 minus this, because at 1 the weight of a round would be infinite.
 _LEAST_ERROR = 1e-6
 # Largest number of EM rounds of a mixture, and the gain of the mean log-likelihood of a row that ends them.
 _EM_ROUNDS, _EM_TOLERANCE = 100, 1e-3
 
 
 class DistBoost(MetricLearner):
-    r"""Learns a distance as a weighted vote of Gaussian mixtures, each fitted to the pairs that the others get wrong.
+    r"""Learns a distance as a weighted vote of Gaussian mixtures, which are boosted on pairs that are still wrong.
 
     Two rows are near each other if many mixtures put them into one component. This distance can follow clusters of
     different shapes, unlike a Mahalanobis distance. Use `pairwise` with a clusterer that takes distances
@@ -43,10 +43,10 @@ class DistBoost(MetricLearner):
     n_clusters : int, default=8
         Number of Gaussians in each mixture.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
-        Kind of the covariances, as in `ConstrainedGaussianMixture`. "diag" for many columns and few rows.
+        Kind of the covariances, as in `ConstrainedGaussianMixture`. Use "diag" for many columns and few rows.
     unlabelled_share : float or "uniform", default=0.8
-        Share of the initial weight that pairs without a constraint have together. "uniform" gives every pair of rows
-        the same weight, as the paper does: then a few constraints hardly count among all pairs.
+        Share of the initial weight for all pairs without a constraint together. "uniform" gives every pair of rows the
+        same weight, as in the paper; a few constraints then hardly count.
     max_iter : int, default=20
         Largest number of rounds.
     n_init : int, default=1
@@ -223,7 +223,7 @@ class DistBoost(MetricLearner):
         ----------
         X : array-like of shape (n_samples, n_features)
         Y : array-like of shape (n_others, n_features), default=None
-            Rows to measure the distances to. None: the rows of X, each at distance 0 from itself.
+            The other rows. None: the rows of X, each at distance 0 from itself.
 
         Returns
         -------
@@ -271,7 +271,7 @@ class Boosted(NamedTuple):
 def dist_boost(
     rows: FloatArray, weights: PairWeights, learn: Callable[[FloatArray], Mixture], max_iter: int
 ) -> Boosted:
-    """Boost mixtures that `learn` fits to rows of the given weights. Without a round of r > 0 the first one is kept."""
+    """Boost mixtures that `learn` fits to weighted rows. If no round has r > 0, the first mixture is kept."""
     mixtures: list[Mixture] = []
     round_weights: list[float] = []
     history = [0.0]
@@ -317,7 +317,7 @@ def assignment(gaussians: Gaussians, log_weights: FloatArray, rows: FloatArray) 
 
 
 class PairWeights:
-    """Weights of all ordered pairs of rows, which sum to 1. Those without a constraint all have the same weight.
+    """Weights of all ordered pairs of rows, which sum to 1. All pairs without a constraint have the same weight.
 
     Example of three rows with the must-link (0, 1) and ``share=0.5``: `labelled` = [0.5] for the pairs (0, 1) and
     (1, 0) together, `unlabelled` = 0.5 for the other seven pairs together. The rows weigh 0.25 + 1/7, 0.25 + 1/7 and
@@ -328,7 +328,7 @@ class PairWeights:
         self._pairs = np.concatenate([known.near.pairs, known.far.pairs])
         self._signs = np.repeat([1.0, -1.0], [len(known.near.pairs), len(known.far.pairs)])
         self._triplets, self._n_rows = triplets, n_rows
-        # Of how many ordered pairs without a constraint each row is the first. A pair of both kinds counts once.
+        # Number of ordered pairs without a constraint that start with each row. A pair of both kinds counts once.
         named = np.unique(self._pairs, axis=0)
         self._others = n_rows - np.bincount(named.ravel(), minlength=n_rows)
         given = np.concatenate([known.near.weights, known.far.weights, np.ones(len(triplets))])
@@ -359,7 +359,7 @@ class PairWeights:
         return total
 
     def of_rows(self) -> FloatArray:
-        """The weight of each row: the sum over all pairs of which it is the first, times the number of rows."""
+        """The weight of each row: the sum over all pairs that start with it, times the number of rows."""
         n_pairs = len(self._pairs)
         half = self.labelled[:n_pairs] / 2
         # The weight of a triplet is split between its pairs (a, b) and (a, c), each in both directions.

@@ -224,7 +224,7 @@ def preserve_geometry(
     by_impact : bool
         Whether to treat the violated constraint with the highest impact next; otherwise a random one.
     rescore_every : int
-        Number of steps after which the multipliers and the goals of the rows are computed anew.
+        Number of steps after which the multipliers and the goals of the rows are recomputed.
     watch : callable, optional
         Called with the state after each step.
     """

@@ -1,4 +1,4 @@
-"""Use a learner of the metric-learn package like any metric learner here: constraints in, transformed rows out.
+"""Use learners of the metric-learn package like the metric learners of clew.
 
 De Vazelhes et al. 2020 (`devazelhes2020`).
 """
@@ -41,15 +41,15 @@ class MetricLearnAdapter(MetricLearner):
     learner_ : estimator
         The fitted learner.
     components_ : ndarray of shape (n_directions, n_features)
-        Its linear map: `transform` gives ``X @ components_.T``.
+        Its linear map: `transform` returns ``X @ components_.T``.
 
     Notes
     -----
-    Constraints: what the learner makes of them. Classes and groups are replaced by all their pairs, or by a sample of
-    100,000 if there are more; entailed pairs are not added. Confidences above `min_confidence` all count the same,
+    Constraints: the learner decides how to use them. Classes and groups are replaced by all their pairs, or by a sample
+    of 100,000 if there are more; entailed pairs are not added. Confidences above `min_confidence` all count the same,
     because metric-learn has no weights. Quadruplets (a, b, c, d), "a and b are nearer than c and d", are made of
-    triplets (a, b, a, c), and of each must-link with a cannot-link in turn. Nothing is imported from metric-learn: any
-    estimator with the same methods will do. Version 0.7 of metric-learn needs scikit-learn below 1.8.
+    triplets (a, b, a, c), and of each must-link with a cannot-link in turn. Nothing is imported from metric-learn, so
+    any estimator with the same methods can be used. Version 0.7 of metric-learn needs scikit-learn below 1.8.
 
     References
     ----------
@@ -112,7 +112,7 @@ class MetricLearnAdapter(MetricLearner):
 
 
 def arguments_for(learner: Any, rows: Any, constraints: Constraints, rng: np.random.Generator) -> tuple[Any, ...]:
-    """The arguments of the learner's `fit`, by the names that they have there."""
+    """The arguments of the learner's `fit`, by name."""
     name, (first, *others) = type(learner).__name__, inspect.signature(learner.fit).parameters
     if "chunks" in others:
         return rows, _chunks(name, constraints)
@@ -156,7 +156,7 @@ def _labelled(name: str, rows: Any, constraints: Constraints) -> tuple[Any, ...]
 
 
 def _quadruplets(near: IntArray, far: IntArray, triplets: IntArray) -> IntArray:
-    """Rows (a, b, c, d) where a and b should be nearer than c and d."""
+    """Quadruplets (a, b, c, d): a and b should be nearer to each other than c and d."""
     found = triplets[:, [0, 1, 0, 2]]
     if not len(near) or not len(far):
         return found

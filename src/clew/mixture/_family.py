@@ -114,7 +114,7 @@ class GaussianMixtureFamily(ConstrainedClusterer):
         return constraints
 
     def _certain(self, constraints: Constraints) -> Constraints:
-        """The certain constraints. They give the known classes and the least number of clusters."""
+        """The certain constraints, which determine the known classes and the smallest number of clusters."""
         return constraints
 
     def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:

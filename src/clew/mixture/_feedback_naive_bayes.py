@@ -1,4 +1,4 @@
-"""A mixture of word distributions that changes the weights of words where the clusters break pairs.
+"""A mixture of word distributions that changes the weights of words as long as the clusters break pairs.
 
 Cohn, Caruana and McCallum 2003 (`cohn2003`); survey (`truong2013`) section 4, Eq. 57 to 68.
 """

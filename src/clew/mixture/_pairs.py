@@ -30,7 +30,7 @@ class MixtureUnits:
     Attributes
     ----------
     units : ndarray
-        The component of the closure that each unit stands for.
+        The component of the closure that each unit represents.
     rows, unit_of : ndarray
         The rows that are in units, and the unit of each of them.
     sizes : ndarray

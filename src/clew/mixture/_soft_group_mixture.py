@@ -26,7 +26,7 @@ class SoftGroupMixture(GaussianMixtureFamily):
     r"""Gaussian mixture in which groups and must-links hold with a probability.
 
     A row in a group copies the group's label with a probability, the strength of the row. Otherwise its label is drawn
-    from the mixing weights. Groups and must-links are overruled where the rows clearly contradict them. Use it when
+    from the mixing weights. Groups and must-links are overruled if the rows clearly contradict them. Use it when
     must-links or groups come from people or programs that make mistakes.
 
     Parameters
@@ -95,12 +95,12 @@ class SoftGroupMixture(GaussianMixtureFamily):
 
     and EM follows Eq. 7 to 9 of [1]_. A pair is an anchor, the row with more pairs, and a partner that copies the
     anchor's label with probability c. Where a row has several sources (pairs on two anchors, or a pair and a group), at
-    most one of them is right: their odds :math:`c / (1 - c)` add up. Groups of strength 1 are must-groups.
-    EM starts at the most likely mixture without doubtful constraints. It returns another start only if its
-    log-likelihood, with all rows counted once, is higher by 10, because small gains are often spurious.
-    Inference is exact where rows and groups form no loop and on small loops (`exact_limit`), where loops are cut by
-    clamping labels. Elsewhere it is loopy belief propagation, counted in `n_loopy_parts_`. Time O(t n k d) for t rounds
-    (times d for "full" and "tied") and O(k) per message; memory O(n k).
+    most one of them is right: their odds :math:`c / (1 - c)` add up. Groups of strength 1 are must-groups. EM starts at
+    the most likely mixture without doubtful constraints. It returns another start only if its log-likelihood, with all
+    rows counted once, is higher by 10, because small gains are often spurious. Inference is exact on parts of rows and
+    groups without loops, and on small parts with loops (`exact_limit`), which are cut by clamping labels. Elsewhere it
+    is loopy belief propagation, counted in `n_loopy_parts_`. Time O(t n k d) for t rounds (times d for "full" and
+    "tied") and O(k) per message; memory O(n k).
 
     References
     ----------

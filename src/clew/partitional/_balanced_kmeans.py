@@ -40,9 +40,9 @@ class BalancedKMeans(KMeansFamily):
     ----------
     n_clusters : int, default=8
     size_min : number, list of one per cluster, or None
-        Least size of a cluster. A list is in the order of `cluster_labels_`, and None stands for no limit.
+        Smallest size of a cluster. A list is in the order of `cluster_labels_`, and None means no limit.
     size_max : number, list of one per cluster, or None
-        Greatest size of a cluster.
+        Largest size of a cluster.
     size : number, list of one per cluster, or None
         The size that clusters should have, up to `tolerance`. None with a tolerance is the mean size.
     tolerance : float or None
@@ -66,8 +66,8 @@ class BalancedKMeans(KMeansFamily):
     objective_ : float
         The same as `inertia_`.
     lower_bound_ : float
-        No assignment to these centres within the limits costs less. It equals `objective_` where the assignment is
-        proven to be the cheapest, which is always so without pairs and weights.
+        No assignment to these centres within the limits costs less. It equals `objective_` if the assignment is proven
+        to be the cheapest, which is always the case without pairs and weights.
     violated_must_link_, violated_cannot_link_ : ndarray of shape (0, 2)
         Always empty.
 

@@ -1,8 +1,8 @@
 """Stop a fit between two rounds, and continue it later with the same result.
 
-`checkpointed` makes the fits inside it watch for a request to stop. After the round in which it comes, the state of the
-rounds is written to a file and `FitStopped` is raised. A later fit with the same data and parameters replays its random
-draws and the starts before the interrupted one, and continues at the round after.
+Fits inside `checkpointed` can be asked to stop. At the end of the current round, the state of the rounds is then
+written to a file, and `FitStopped` is raised. A later fit with the same data and parameters replays the random draws
+and the starts before the interrupted one, and continues with the next round.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _current: ContextVar[Checkpoint | None] = ContextVar("checkpoint", default=None)
 
 
 class FitStopped(Exception):  # noqa: N818  # a request that was met, not an error
-    """The fit stopped after a round because it was asked to; the checkpoint holds its state."""
+    """The fit stopped after a round because of a request; the checkpoint holds its state."""
 
     def __init__(self, path: Path, n_rounds: int) -> None:
         super().__init__(f"{n_rounds} rounds are kept in {path}")
@@ -33,9 +33,9 @@ class FitStopped(Exception):  # noqa: N818  # a request that was met, not an err
 
 
 class SavedRound(NamedTuple):
-    """The state between two rounds; all arrays, so that it can be stored without code."""
+    """The state between two rounds, as arrays only, so that it can be stored without pickle."""
 
-    run: int  # how many runs of the rounds came before in this fit
+    run: int  # number of earlier runs of the rounds in this fit
     history: npt.NDArray[np.float64]
     rule: npt.NDArray[np.float64]  # number of rounds, last shift, whether it was small
     centers: npt.NDArray[np.float64]
@@ -49,7 +49,7 @@ class SavedRound(NamedTuple):
 
 
 class Checkpoint:
-    """Where the state goes, what it is about, and whether somebody asked to stop."""
+    """The file of the state, a description of the fit, and whether a stop was requested."""
 
     def __init__(self, path: str | Path, about: dict[str, Any]) -> None:
         self.path, self.about = Path(path), json.loads(json.dumps(about, default=str))
@@ -70,7 +70,7 @@ class Checkpoint:
         return saved
 
     def round_done(self, state: dict[str, Any]) -> None:
-        """Write the state and raise `FitStopped`, if somebody asked for it."""
+        """Write the state and raise `FitStopped`, if a stop was requested."""
         if not self.stop_requested or self.rng is None:
             return
         arrays = {**state, "run": self._n_runs - 1, "random": json.dumps(self.rng.bit_generator.state)}
@@ -84,12 +84,12 @@ class Checkpoint:
                 about = json.loads(str(stored["about"]))
                 arrays = {name: stored[name] for name in SavedRound._fields}
         except (OSError, ValueError, KeyError, BadZipFile) as error:
-            raise FileError(f"{self.path} is no checkpoint of a fit ({error}). Delete it to start anew.") from None
+            raise FileError(f"{self.path} is not a checkpoint of a fit ({error}). Delete it to start again.") from None
         for name in {**about, **self.about}:
             if about.get(name) != self.about.get(name):
                 raise FileError(
                     f"{self.path} is a checkpoint of another fit: {name} was {about.get(name)}, and is "
-                    f"{self.about.get(name)}. Delete it to start anew, or repeat that command."
+                    f"{self.about.get(name)}. Delete it to start again, or repeat that command."
                 )
         return SavedRound(**{**arrays, "run": int(arrays["run"]), "random": str(arrays["random"])})
 
@@ -101,7 +101,7 @@ def current_checkpoint() -> Checkpoint | None:
 
 @contextmanager
 def checkpointed(checkpoint: Checkpoint) -> Iterator[Checkpoint]:
-    """Let the fits inside stop and continue by a checkpoint."""
+    """Let the fits inside the block stop at a checkpoint and continue from it."""
     token = _current.set(checkpoint)
     try:
         yield checkpoint

@@ -76,7 +76,7 @@ def n_starts(n_init: int | str, n_rows: int) -> int:
 
 
 def _identified(found: Solution, classes: IntArray, clusters: IntArray, problem: Problem) -> Solution:
-    """Renumber the clusters so that each class gets the cluster with most of its rows, one to one."""
+    """Renumber the clusters by a one-to-one matching with the classes that maximises the number of shared rows."""
     labels = found.labels if problem.named is None else labels_at(found.labels, problem.named.places)
     new_place = places_of_classes(labels, classes, clusters)
     centers = np.empty_like(found.centers)

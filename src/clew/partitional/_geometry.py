@@ -85,7 +85,7 @@ def chunks_of(X: Any, origin: int = 0) -> list[Chunk]:
 def map_chunks(X: Any, function: Callable[..., Any], *aligned: Any) -> Iterator[Any]:
     """Call a function with each chunk and with the parts of `aligned` arrays that belong to its rows.
 
-    An empty array is passed as it is. Rows on other machines have a `map_chunks` of their own.
+    An empty array is passed unchanged. Rows on other machines have their own `map_chunks`.
     """
     if hasattr(X, "map_chunks"):
         yield from X.map_chunks(function, *aligned)
@@ -95,7 +95,7 @@ def map_chunks(X: Any, function: Callable[..., Any], *aligned: Any) -> Iterator[
 
 
 def column_means(X: Any) -> FloatArray:
-    """Mean of each column of dense rows, added up by the chunk."""
+    """Mean of each column of dense rows, summed chunk by chunk."""
     return np.asarray(sum(map_chunks(X, lambda chunk: chunk.rows().sum(axis=0, dtype=np.float64)))) / X.shape[0]
 
 
@@ -166,7 +166,7 @@ class Problem(ABC):
 
     @cached_property
     def row_weights(self) -> FloatArray:
-        """Weights, written out."""
+        """The weight of each row, also if all are 1."""
         if len(self.weights):
             return self.weights
         return np.ones(self.n_rows) if self.named is None else np.broadcast_to(np.float64(1), (self.n_rows,))
@@ -177,11 +177,11 @@ class Problem(ABC):
         return replace(self, X=np.empty((0, self.X.shape[1]), dtype=self.X.dtype), weights=nothing, named=None)
 
     def places(self, rows: IntArray) -> IntArray:
-        """Places in X of rows that constraints number."""
+        """Positions in X of rows, given by their numbers in the constraints."""
         return rows if self.named is None else self.named.places[rows]
 
     def points(self, rows: IntArray) -> Any:
-        """Rows that constraints number."""
+        """Rows, given by their numbers in the constraints."""
         return self.X[rows] if self.named is None else self.named.points[rows]
 
     @cached_property
@@ -238,16 +238,16 @@ class Problem(ABC):
         return self.as_centers(new)
 
     def placed(self, centers: npt.NDArray[Any]) -> FloatArray:
-        """Convert centres from the units of X to those of the rounds."""
+        """Convert centres from the units of X to the units of the prepared rows."""
         return centers - self.shift
 
     def restored(self, centers: FloatArray) -> npt.NDArray[Any]:
-        """Convert centres from the units of the rounds to those of X."""
+        """Convert centres from the units of the prepared rows to the units of X."""
         return (centers + self.shift).astype(self.X.dtype)
 
     @cached_property
     def chunks(self) -> list[Chunk]:
-        """The rows, by the chunk."""
+        """The rows in chunks."""
         return chunks_of(self.X)
 
     @property
@@ -346,7 +346,7 @@ class CosineRows(Problem):
 
     @property
     def scale(self) -> float:
-        """The weight of all rows."""
+        """The total weight of all rows."""
         return self.total_weight
 
     @property
@@ -355,9 +355,9 @@ class CosineRows(Problem):
 
 
 class NamedRows(NamedTuple):
-    """Rows that constraints name, in memory: their places in X, and the rows themselves in the units of the rounds.
+    """Rows that constraints name, in memory: their positions in X, and the prepared rows themselves.
 
-    Constraints number these rows 0, 1, 2, ... where X is not in memory, so that nothing but labels grows with X.
+    If X is not in memory, constraints number these rows 0, 1, 2, ..., so that only the labels grow with X.
     """
 
     places: IntArray

@@ -55,9 +55,9 @@ class PCKMeans(KMeansFamily):
         False if answers may be wrong and have no confidence: a wrong must-link then costs one price, instead of one
         for every pair that it entails.
     size_min : number, list of one per cluster, or None
-        Least number of rows of a cluster. A list is in the order of `cluster_labels_`, and None stands for no limit.
+        Smallest number of rows of a cluster. A list is in the order of `cluster_labels_`, and None means no limit.
     size_max : number, list of one per cluster, or None
-        Greatest number of rows of a cluster, in the same forms.
+        Largest number of rows of a cluster, in the same form.
     init, leftover, n_init, max_iter, tol, metric, random_state, n_jobs
         As in `KMeansFamily`.
 

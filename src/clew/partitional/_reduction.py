@@ -39,7 +39,7 @@ Map = Callable[..., Iterator[Any]]
 class Tally:
     """Sums of a pass over rows: weighted sum and weight by cluster, total score, number of changed labels.
 
-    `errors` holds what `sums` lost by rounding, so that rows may leave the sums again without a trace.
+    `errors` holds the rounding errors of `sums`, so that rows can be subtracted exactly.
     """
 
     sums: FloatArray
@@ -49,7 +49,7 @@ class Tally:
 
     @classmethod
     def empty(cls, n_clusters: int, n_columns: int) -> Tally:
-        """Nothing yet."""
+        """A tally before any row."""
         shape = (n_clusters, n_columns)
         return cls(np.zeros(shape), np.zeros(shape), np.zeros(n_clusters), np.zeros(2))
 
@@ -80,7 +80,7 @@ def assign_block(
 ) -> None:
     """Assign the free rows of one block to their nearest centres and add them to the tally.
 
-    Writes `labels` and `tally`; `scores` is work space for dense rows. `weights` is empty where all are 1. Unless
+    Writes `labels` and `tally`; `scores` is work space for dense rows. `weights` is empty if all are 1. Unless
     `fresh`, only rows whose labels change count in the sums: they leave their old cluster and join the new one.
     """
     is_sparse = sparse.issparse(rows)
@@ -110,7 +110,7 @@ def assign_chunk(
     *,
     fresh: bool,
 ) -> Tally:
-    """Assign the free rows of one chunk; `weights`, `free` and `labels` are those of its rows."""
+    """Assign the free rows of one chunk. `weights`, `free` and `labels` belong to its rows."""
     n_columns, n_clusters = scoring.directions.shape
     tally, first = Tally.empty(n_clusters, n_columns), blocks[0][0]
     scores = np.empty((max(stop - start for start, stop, _ in blocks), n_clusters), dtype=scoring.directions.dtype)
@@ -145,7 +145,7 @@ def assign_free(
 
 
 def row_labels(problem: Problem, tied: IntArray) -> RowLabels:
-    """Labels for a run over the rows of a problem; rows on other machines bring a class of their own."""
+    """Labels for a run over the rows of a problem. Rows on other machines have their own class of labels."""
     make = getattr(problem.X, "row_labels", RowLabels)
     return cast(RowLabels, make(problem, tied))
 
@@ -161,7 +161,7 @@ class Candidate(NamedTuple):
 class RowLabels:
     """The labels of all rows during one run, and the passes over rows that its rounds need.
 
-    The rounds see rows through this class alone, so a subclass can keep rows and labels elsewhere.
+    The rounds access rows only through this class, so a subclass can keep rows and labels elsewhere.
     """
 
     def __init__(self, problem: Problem, tied: IntArray) -> None:
@@ -173,7 +173,7 @@ class RowLabels:
 
     def assign(self, problem: Problem, centers: FloatArray, run: Map) -> Tally:
         """Assign the free rows; return the sums of all free rows, the score, and the number of changed labels."""
-        # Sums follow the rows that move. Weights may leave rounding in the weight of an empty cluster.
+        # Only rows that move change the sums. An empty cluster may keep a weight that is a rounding error.
         fresh = self._tally is None or problem.X is not self._X or len(problem.weights) > 0
         tally = assign_free(problem, centers, self._free, self.values, run, fresh=fresh)
         if not fresh and self._tally is not None:
@@ -190,7 +190,7 @@ class RowLabels:
         return {"labels": self.values, "sums": tally.sums, "errors": tally.errors, "masses": tally.masses}
 
     def restore(self, problem: Problem, labels: Labels, tally: Tally) -> None:
-        """Continue with what `state` returned."""
+        """Continue from the result of `state`."""
         self.values[:] = labels
         self._tally, self._X = tally, problem.X
 
@@ -229,7 +229,7 @@ def farthest_in_chunk(
 
 
 def highest(candidates: list[Candidate], n_wanted: int) -> list[Candidate]:
-    """The candidates that gain most, highest gain first; the first row where gains are equal."""
+    """The candidates that gain most, highest gain first; ties go to the first row."""
     return sorted(candidates, key=lambda one: (-one.gain, one.place))[:n_wanted]
 
 

@@ -37,9 +37,9 @@ class SampledBalancedKMeans(BalancedKMeans):
     ----------
     n_clusters : int, default=8
     size_min : number, list of one per cluster, or None
-        Least size of a cluster. A list is in the order of `cluster_labels_`, and None stands for no limit.
+        Smallest size of a cluster. A list is in the order of `cluster_labels_`, and None means no limit.
     size_max : number, list of one per cluster, or None
-        Greatest size of a cluster.
+        Largest size of a cluster.
     size : number, list of one per cluster, or None
         The size that clusters should have, up to `tolerance`. None with a tolerance is the mean size.
     tolerance : float or None

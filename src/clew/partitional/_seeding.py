@@ -22,7 +22,7 @@ from clew.partitional._reduction import dense
 from clew.partitional._units import Units
 from clew.solvers.coloring import CliqueGraph
 
-# Standard deviation of initial centres near the mean of all rows, in units of that of the columns.
+# Standard deviation of initial centres near the mean of all rows, as a share of the deviation of the columns.
 _PERTURBATION = 0.1
 # k-means++ looks at this many rows, and at this many rows per centre, if there are more.
 _SAMPLED_ROWS, _SAMPLED_ROWS_PER_CENTER = 131_072, 128

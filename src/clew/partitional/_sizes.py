@@ -30,7 +30,7 @@ LIMIT: Allowed = number(0) | array_like() | NONE
 
 @dataclass(frozen=True)
 class SizeLimits:
-    """The least and the greatest size of each cluster, in rows or in weight."""
+    """The smallest and the largest size of each cluster, in rows or in weight."""
 
     lower: FloatArray
     upper: FloatArray

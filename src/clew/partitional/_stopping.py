@@ -45,7 +45,7 @@ class StoppingRule:
         }
 
     def restore(self, history: FloatArray, rule: FloatArray) -> None:
-        """Continue with what `state` returned."""
+        """Continue from the result of `state`."""
         self.history = history.tolist()
         self.n_iter, self.shift, self._moved_little = int(rule[0]), float(rule[1]), bool(rule[2])
 

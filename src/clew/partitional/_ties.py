@@ -175,8 +175,8 @@ class TiedAssignment:
     ) -> float:
         """Visit all units once; return their weighted score, infinite if a unit had no allowed cluster.
 
-        Without an `order`, units are visited in their own. `places` is the price of a place in each cluster. Each unit
-        pays it, as a part of its score.
+        Without an `order`, units are visited by their numbers. `places` is the marginal cost of one more unit in each
+        cluster. It is added to the score of each unit.
         """
         total = 0.0
         for chosen, costs in units.costs(problem, centers, order):
@@ -299,7 +299,7 @@ def priced_ties(
 
 
 def _numbered_units(row_is_unit: npt.NDArray[np.bool_], rng: np.random.Generator | None) -> tuple[IntArray, IntArray]:
-    """The row of each unit, sorted or in random order, and the unit of each row; that of other rows means nothing."""
+    """The row of each unit, sorted or in random order, and the unit of each row (undefined for other rows)."""
     rows = np.flatnonzero(row_is_unit)
     if rng is not None:
         rng.shuffle(rows)
@@ -353,7 +353,7 @@ def _entailed_ties(constraints: Constraints, rng: np.random.Generator | None) ->
 
 
 def _given_ties(constraints: Constraints, rng: np.random.Generator | None) -> tuple[IntArray, Ties]:
-    """Each given pair once, at its highest confidence; groups and classes through their counts.
+    """Price each given pair once, at its highest confidence; groups and classes are priced by counts.
 
     A pair that a group or the classes also state is priced there only.
     """
@@ -444,6 +444,6 @@ def are_apart(closed: Closure, first: IntArray, second: IntArray) -> npt.NDArray
 
 
 def _once(pairs: IntArray, confidence: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Each pair once, whatever its direction, at its highest confidence."""
+    """Distinct pairs, regardless of direction, each with its highest confidence."""
     stated = distinct_pairs(pairs, confidence)
     return stated.pairs, confidence[stated.best]

@@ -58,7 +58,7 @@ class Conflicts:
         found = self._as_constraints(said).conflicts(limit=1)
         if not found:  # the events it contradicts are unused as well
             own = () if record is not None or proposed is not None else (seq,)
-            return Conflict(seq, kind, f"{what} contradicts others that wait. Resolve those first.", (), (), (), own)
+            return Conflict(seq, kind, f"{what} contradicts others in conflict. Resolve them first.", (), (), (), own)
         chain = found[0].chain
         links = [self._link(one, two, SAME, said) for one, two in itertools.pairwise(chain)]
         links.append(self._link(chain[-1], chain[0], DIFFERENT, said))

@@ -52,7 +52,7 @@ class Leases:
     # -- changes ---------------------------------------------------------------------------------------------------
 
     def replace(self, leases: Iterable[Lease]) -> None:
-        """Replace all leases by those of the database."""
+        """Replace all leases by the leases of the database."""
         if self._bound is not None:
             for lease in self:
                 self.drop(lease)
@@ -163,7 +163,7 @@ class Leases:
         for _ in range(_DRAWS):
             first = int(rng.choice(rows))
             second = int(rng.choice(view.knowledge.rows(first)))
-            pair = Pair(first, second, why="A check of what follows from other answers.", check=True)
+            pair = Pair(first, second, why="A check: the answer already follows from other answers.", check=True)
             if first != second and pair.key not in view.asked and pair.key not in view.pending:
                 return pair
         return None

@@ -241,7 +241,7 @@ class Ledger:
         return [one for one in events if one.kind == "correction" and not one.payload["conflict"]]
 
     def reversed_by(self, event: Event) -> tuple[list[Event], list[Event]]:
-        """The corrections that an event takes back, and those that it makes again."""
+        """The corrections that an event takes back, and the corrections that it makes again."""
         if event.kind != "undo":
             return self.withdrawn(event), []
         undone = self.target(event)

@@ -509,7 +509,7 @@ def _version(connection: sa.Connection, place: str) -> int:
         if connection.dialect.name == "sqlite" and os.path.getsize(str(connection.engine.url.database)):
             raise FileError(
                 f"{place} has lost its content: it was copied or moved without the file {place}-wal beside it. "
-                "Put that file back, or restore a copy made with clew backup. To begin anew, delete the file."
+                "Put that file back, or restore a copy made with clew backup. To start again, delete the file."
             )
         return 0
     found = connection.execute(sa.select(_meta.c.value).where(_meta.c.key == "schema_version")).scalar()

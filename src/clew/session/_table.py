@@ -395,7 +395,7 @@ def _joined(parts: list[Table], columns: list[str], source: IntArray, row_of: In
 
 
 def _require_one_width(name: str, parts: list[Table]) -> None:
-    """Raise if vectors have another length than those of the project."""
+    """Raise if vectors have another length than the vectors of the project."""
     width = parts[0].values[name].shape[1:]
     other = next((part for part in parts if part.values[name].shape[1:] != width), None)
     if other is not None:

@@ -97,7 +97,7 @@ def cluster_routes(worker: Worker) -> APIRouter:
 
     @router.post("/corrections/preview", response_model=show.CorrectionView)
     async def preview(body: take.CorrectionBody) -> Any:
-        """Return what a correction would change, without recording it."""
+        """Return the changes that a correction would make, without recording it."""
         await settle(False)
         return show.correction(await worker.slow(session.preview, body.kind, **body.arguments()))
 

@@ -102,7 +102,7 @@ def data_routes(worker: Worker) -> APIRouter:
 
     @router.put("/settings", response_model=show.Project)
     async def change_settings(body: take.Settings) -> Any:
-        """Change settings. Others stay as they are."""
+        """Change settings. All others keep their values."""
         chosen = body.model_dump(exclude_unset=True)
         who = chosen.pop("annotator", "me")
         if chosen:
