@@ -14,6 +14,7 @@ from clew._validation import check_parameters, integer, words
 from clew.active._answer_errors import check_question, own_probabilities, place_rows, placed_rows
 from clew.active._answers import Pair
 from clew.active._explore_consolidate import half_placed
+from clew.active._group_sizes import Comparison, data_show_small_groups, groups_keep_appearing
 from clew.active._posterior import Posterior
 from clew.active._second_opinions import likely_labels, next_opinion, posterior_of
 from clew.active._strategy import Strategy
@@ -49,9 +50,10 @@ class Auto(Strategy):
 
     Parameters
     ----------
-    groups : {"large", "small"}, default="large"
+    groups : {"auto", "large", "small"}, default="auto"
         "small" is for very many groups of few rows, such as duplicate records: `UncertainMatches` then asks and makes
-        the labels, with the same parameters. The number of groups need not be known.
+        the labels, with the same parameters. The number of groups need not be known. "auto" finds out: groups are large
+        if their number is given, else the data or the first answers decide (`docs/duplicates.md` says how).
     n_neighbors : int, default=10
         Number of neighbours of a row in the graph. For small groups: number of nearest rows that are candidates.
     random_state : int, default=0
@@ -76,18 +78,24 @@ class Auto(Strategy):
 
     has_labels = True
 
-    def __init__(self, *, groups: str = "large", n_neighbors: int = 10, random_state: int = 0) -> None:
+    def __init__(self, *, groups: str = "auto", n_neighbors: int = 10, random_state: int = 0) -> None:
         self.groups, self.n_neighbors, self.random_state = groups, n_neighbors, random_state
-        allowed = {"groups": words("large", "small"), "n_neighbors": integer(1), "random_state": integer(0)}
+        allowed = {"groups": words("auto", "large", "small"), "n_neighbors": integer(1), "random_state": integer(0)}
         check_parameters(self, allowed)
-        self.keeps_n_clusters = groups == "large"
+        self.keeps_n_clusters = groups != "small"
 
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
         """Yield one question at a time, each computed from the view alone, so that a fresh start asks the same."""
-        if self.groups == "small":
-            yield from self._matches()(view, rng)
-            return
         while True:
+            if (test := self.comparison_pair(view)) is not None:
+                yield test
+                continue
+            if self.has_small_groups(view):
+                question = self._matches().next_question(view)
+                if question is None:
+                    return
+                yield question
+                continue
             if view.expects_errors and len(view.answer_arrays.first):
                 question = next_opinion(view, self.kernel_sum(view), self._beliefs(view))
                 if question is None:
@@ -107,7 +115,7 @@ class Auto(Strategy):
 
     def labels(self, view: View) -> IntArray:
         """Labels by `GraphPropagation` from all constraints, or by `MatchClustering` for small groups."""
-        if self.groups == "small":
+        if self.has_small_groups(view):
             return self._matches().labels(view)
         kernels = self.kernel_sum(view)
         if view.expects_errors and len(view.answer_arrays.first):
@@ -124,7 +132,32 @@ class Auto(Strategy):
 
     def probabilities(self, view: View, labels: IntArray) -> FloatArray | None:
         """Probability that each row belongs to its group, if groups are small."""
-        return self._matches().probabilities(view, labels) if self.groups == "small" else None
+        return self._matches().probabilities(view, labels) if self.has_small_groups(view) else None
+
+    def has_small_groups(self, view: View) -> bool:
+        """Whether groups are taken for small: chosen by the user, shown by the data, or found by the first answers."""
+        if self.groups != "auto" or view.n_clusters is not None:
+            return self.groups == "small"
+        if data_show_small_groups(view):
+            return True
+        if not groups_keep_appearing(view):
+            return False
+        compared = self._comparison(view)
+        return compared.next_pair(view) is None and compared.small_is_better(view)
+
+    def comparison_pair(self, view: View) -> Pair | None:
+        """The next question that tells whether groups are large or small, if that is in doubt."""
+        if self.groups != "auto" or view.n_clusters is not None or data_show_small_groups(view):
+            return None
+        return self._comparison(view).next_pair(view) if groups_keep_appearing(view) else None
+
+    def _comparison(self, view: View) -> Comparison:
+        def compare() -> Comparison:
+            kernels = self.kernel_sum(view)
+            large = kernels.partitions[prior_weights(kernels).partition]
+            return Comparison.of(large, self._matches().unanswered_labels(view), np.random.default_rng(0))
+
+        return view.once(f"auto comparison {self.n_neighbors} {self.random_state}", compare)
 
     def _matches(self) -> UncertainMatches:
         return UncertainMatches(n_neighbors=self.n_neighbors, random_state=self.random_state)

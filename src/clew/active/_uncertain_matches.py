@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew._validation import check_parameters, integer
+from clew.active._annotators import CERTAIN
 from clew.active._answer_errors import error_rate
 from clew.active._answers import Pair
 from clew.active._strategy import Strategy
@@ -65,7 +66,7 @@ class UncertainMatches(Strategy):
 
     def __call__(self, view: View, rng: np.random.Generator) -> Generator[Pair, Any, None]:
         """Yield one question at a time, each computed from the view alone, so that a fresh start asks the same."""
-        while (question := self._next_question(view)) is not None:
+        while (question := self.next_question(view)) is not None:
             yield question
 
     def labels(self, view: View) -> IntArray:
@@ -78,6 +79,12 @@ class UncertainMatches(Strategy):
         pairs = np.concatenate([pairs, np.sort(others[:, :2], axis=1)])
         log_odds = np.concatenate([fitted.log_odds, _MISSING_WEIGHT + others[:, 2] * right])
         return grouped(pairs, log_odds, certain.closure(), _MISSING_WEIGHT, rng)
+
+    def unanswered_labels(self, view: View) -> IntArray:
+        """Labels without any answer."""
+        candidates, nothing = self._model(view).candidates, Constraints(n_samples=view.n_rows)
+        rng = np.random.default_rng(self.random_state)
+        return grouped(candidates.pairs, candidates.log_odds, nothing.closure(), _MISSING_WEIGHT, rng)
 
     def probabilities(self, view: View, labels: IntArray) -> FloatArray:
         """Probability that each row belongs to its group, see `MatchClustering.row_probabilities_`."""
@@ -112,12 +119,11 @@ class UncertainMatches(Strategy):
     def _doubting_fit(self, view: View) -> _Fitted | None:
         """Fit the model to answers that may be wrong; None while few of them look wrong."""
         rate = error_rate(view)
-        if view.n_answers < _FEW_ANSWERS and not rate:
+        if view.error_rate == 0 or (view.n_answers < _FEW_ANSWERS and not rate):
             return None
         model, certain = self._model(view), certain_constraints(view)
-        said = view.said[view.said[:, 2] != 0]
-        stated = {pair[:2] for pair in view.stated}
-        said = said[[pair not in stated for pair in zip(*np.sort(said[:, :2], axis=1).T.tolist(), strict=True)]]
+        answers = view.answer_arrays
+        said = np.column_stack([answers.first, answers.second, answers.sign])[answers.annotator != CERTAIN]
         places = model.candidates.places_of(said[:, :2])
         known = known_answers(model.candidates.pairs, certain.closure())
         found = fit_noisy(model, places[places >= 0], said[places >= 0, 2], known, rate)
@@ -125,10 +131,11 @@ class UncertainMatches(Strategy):
             return None
         log_odds = model.log_odds(found.coefficients)
         log_odds[places[places >= 0]] = found.log_odds
-        doubts = _Doubts(certain, said[places < 0, :3], np.log((1 - found.rate) / found.rate))
+        doubts = _Doubts(certain, said[places < 0], np.log((1 - found.rate) / found.rate))
         return _Fitted(view.n_answers, log_odds, found.covariance, doubts)
 
-    def _next_question(self, view: View) -> Pair | None:
+    def next_question(self, view: View) -> Pair | None:
+        """The candidate whose answer is expected to change most; None if no pair is open."""
         model, fitted = self._model(view), self._fitted(view)
         pairs = model.candidates.pairs
         components = view.knowledge.components()

@@ -31,6 +31,7 @@ class Texts(StrEnum):
 class Groups(StrEnum):
     """Values of `--groups`."""
 
+    AUTO = "auto"
     LARGE = "large"
     SMALL = "small"
 
@@ -107,8 +108,9 @@ ProjectGroups = Annotated[
     Groups | None,
     typer.Option(
         "--groups",
-        help="Size of the groups: small for very many groups of few rows, such as duplicate records.",
-        show_default="large",
+        help="Size of the groups: small for very many groups of few rows, such as duplicate records. auto "
+        "finds out from the data and the first answers.",
+        show_default="auto",
     ),
 ]
 ProjectPlace = Annotated[

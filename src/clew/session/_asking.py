@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from clew.active import SAME, Answer, Pair
+from clew.active import SAME, Answer, Auto, Pair
 from clew.constraints import key_of
 from clew.exceptions import AnsweredError, NotFoundError, ParameterError
 from clew.session._events import UNDOABLE, Event
@@ -151,7 +151,7 @@ class Asking:
         """Switch strategy after too many "different" in a row, and later back, unless the user chose a strategy."""
         ledger = self._state.ledger
         chosen, now = ledger.settings["strategy"], strategy_in(ledger.settings)["name"]
-        if not (chosen is None or chosen.get("automatic")) or has_small_groups(ledger.settings):
+        if not (chosen is None or chosen.get("automatic")) or self._groups_are_small():
             return None  # most near pairs of records are different, so no other strategy would ask better
         since = ledger.answers_since_setting(ONE_SIDED - 1)
         if len(since) + 1 < ONE_SIDED:
@@ -163,6 +163,12 @@ class Asking:
         if chosen is not None:
             return {"settings": {"strategy": None}, "reason": "Answers are mixed again: the usual strategy asks now."}
         return None
+
+    def _groups_are_small(self) -> bool:
+        """Whether there are very many groups of few rows, or the default strategy is about to find out."""
+        driver = self._state.known.driver
+        is_comparing = isinstance(driver.strategy, Auto) and driver.strategy.comparison_pair(driver.view) is not None
+        return is_comparing or has_small_groups(self._state.ledger.settings, driver)
 
     # -- undoing and revising --------------------------------------------------------------------------------------
 

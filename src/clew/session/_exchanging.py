@@ -65,10 +65,10 @@ class Exchanging:
 
     def _match_model(self, growth: Growth) -> MatchClustering | None:
         """A model of the rows so far that tells which group a new row matches. None if groups are large."""
-        if not has_small_groups(growth.settings):
-            return None
         old = growth.rows.position[growth.before.present]
         with self._project.reading():
+            if not has_small_groups(growth.settings, self._state.known.driver):
+                return None
             known = self._state.known.constraints().at_least(1.0)
         if len(known) != len(old) or (old < 0).any():
             return None  # the data file has changed meanwhile

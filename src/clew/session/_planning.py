@@ -69,7 +69,7 @@ class Planner:
         known, asked = self._binding(known, base[present]), view.questioned & view.named
         # A view of its own: the fit may run in another thread, while answers change this one.
         apart = self._known.fresh(auto).view
-        small = has_small_groups(self._ledger.settings)
+        small = has_small_groups(self._ledger.settings, self._known.driver)
         return Kept(base[present], known, asked, put[present], lambda: auto.kernel_sum(apart), small=small)
 
     def _binding(self, known: Constraints, base: IntArray) -> Constraints:

@@ -100,7 +100,7 @@ class Regrouping:
 
     def _inputs(self) -> _Inputs:
         state = self._state
-        if has_small_groups(state.ledger.settings):
+        if has_small_groups(state.ledger.settings, state.known.driver):
             raise ParameterError("The project has small groups, and another grouping needs few large clusters.")
         labels = state.labelling.present
         if len(np.unique(labels[labels >= 0])) < 2:

@@ -120,9 +120,10 @@ class Session:
             The columns to cluster by.
         n_clusters : int, optional
             Number of clusters, if it is known.
-        groups : {"large", "small"}, optional
+        groups : {"auto", "large", "small"}, optional
             "small" for very many groups of few rows, such as duplicate records. Their columns are then compared as
-            text, numbers and dates, and a new row may start a group of its own. Default: "large".
+            text, numbers and dates, and a new row may start a group of its own. Default: "auto", the
+            data or the first answers decide.
         method : str, optional
             Name of an estimator on the command line, such as "pck-means". Default: a method that satisfies every
             certain answer and correction.

@@ -24,7 +24,7 @@ SETTABLE = (
     "metric", *ENCODING,
 )  # fmt: skip
 SCALES = ("auto", "standard", "minmax", "robust", "none")
-GROUPS = ("large", "small")
+GROUPS = ("auto", "large", "small")
 METRICS = ("auto", "euclidean", "cosine")
 TEXTS = ("auto", "tfidf", "embeddings", "none")
 _ALLOWED = {

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import clew.active
-from clew.active import Auto, Strategy
+from clew.active import Auto, Questions, Strategy
 from clew.exceptions import ParameterError
 
 # After this many "different" answers in a row another strategy takes over, because annotators tire of such questions.
@@ -40,12 +40,17 @@ def strategy_in(settings: dict[str, Any]) -> dict[str, Any]:
 
 def usual_strategy(settings: dict[str, Any]) -> dict[str, Any]:
     """The default strategy, for groups of the size that settings expect."""
-    return {"name": default_strategy(), "parameters": {"groups": "small" if has_small_groups(settings) else "large"}}
+    return {"name": default_strategy(), "parameters": {"groups": settings.get("groups") or "auto"}}
 
 
-def has_small_groups(settings: dict[str, Any]) -> bool:
-    """Whether very many groups of few rows are expected. Logs of earlier versions do not have the setting."""
-    return settings.get("groups") == "small"
+def has_small_groups(settings: dict[str, Any], driver: Questions) -> bool:
+    """Whether there are very many groups of few rows: the user says so, or the default strategy has found out.
+
+    Logs of earlier versions do not have the setting.
+    """
+    if settings.get("groups") == "small":
+        return True
+    return isinstance(driver.strategy, Auto) and driver.strategy.has_small_groups(driver.view)
 
 
 def next_strategy(name: str) -> str:

@@ -174,7 +174,7 @@ class Settings(Body):
     """Settings to change; all others keep their values."""
 
     n_clusters: Annotated[int, Field(strict=True, ge=1, le=_MOST_ID)] | None = None
-    groups: Literal["large", "small"] | None = None
+    groups: Literal["auto", "large", "small"] | None = None
     method: Word | None = None
     strategy: Word | None = None
     metric: Literal["auto", "euclidean", "cosine"] = "auto"

@@ -24,7 +24,7 @@ export function settings(view) {
     const now = project.settings;
     const fields = {
       n_clusters: h("input", { type: "number", min: "1", value: now.n_clusters ?? "" }),
-      groups: choice(project.choices.groups.map((one) => [one, T.groupSizes[one]]), now.groups ?? "large"),
+      groups: choice(project.choices.groups.map((one) => [one, T.groupSizes[one]]), now.groups ?? "auto"),
       method: choice([["", T.auto], ...project.choices.method.map((one) => [one, one])], now.method ?? ""),
       metric: choice(project.choices.metric.map((one) => [one, one]), now.metric),
       scale: choice(project.choices.scale.map((one) => [one, one]), now.scale),
@@ -41,7 +41,7 @@ export function settings(view) {
       const chosen = [...columns.querySelectorAll("input:checked")].map((one) => one.value);
       const wanted = {
         n_clusters: fields.n_clusters.value === "" ? null : Number(fields.n_clusters.value),
-        groups: fields.groups.value === "large" && !now.groups ? null : fields.groups.value,
+        groups: fields.groups.value === "auto" && !now.groups ? null : fields.groups.value,
         method: fields.method.value || null,
         strategy: fields.strategy.value || null,
         metric: fields.metric.value,

@@ -207,7 +207,7 @@ export const S = {
     clustering: "Clustering", asking: "Asking", data: "Data",
     n_clusters: "Number of clusters", n_clusters_hint: "Leave empty if it is unknown.",
     groups: "Size of the groups", groups_hint: "Small: very many groups of few rows, such as duplicate records.",
-    groupSizes: { large: "large", small: "small" },
+    groupSizes: { auto: "found out", large: "large", small: "small" },
     method: "Method", method_hint: "The default satisfies every certain answer.",
     strategy: "Strategy for questions", strategy_hint: "The default chooses the questions with the best results so far.",
     metric: "Distance", metric_hint: "cosine suits texts and embeddings.",
