@@ -37,7 +37,7 @@ def test_the_other_grouping_is_found_and_written(clew, square, method):
     assert same_partition(clusters_in(folder / "data-other-labels.csv"), high)
     said = " ".join(result.stdout.split())
     assert "unlike data-labels.csv, 2 clusters" in said
-    assert "likeness 0.00 (0: independent" in said
+    assert "similarity 0.00 (0: independent" in said
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 

@@ -552,7 +552,7 @@ def test_another_way_to_group_the_rows_is_kept_under_a_name(page, server):
     page.locator(".overlap").wait_for()
     assert page.locator(".overlap tbody tr").count() == 2
     assert page.locator('.cluster-item[aria-selected="true"]').count() == 1
-    assert "Likeness to the clusters" in page.locator(".cluster-detail").inner_text()
+    assert "Similarity to the clusters" in page.locator(".cluster-detail").inner_text()
     server.kill()
     server.start()
     page.wait_for_selector("#banner", state="hidden")

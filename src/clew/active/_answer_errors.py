@@ -1,6 +1,6 @@
 """Placed rows as labelled rows, and check questions about answers that disagree with the neighbours of their rows.
 
-This is for answers without any sign of errors: each of them is certain. Where answers may be wrong, see
+This is for answers without any sign of errors: each of them is certain. If answers may be wrong, see
 `clew.active._second_opinions`.
 """
 

@@ -35,7 +35,7 @@ _IDLE_PER_ROW, _IDLE_AT_LEAST = 20, 10_000
 _LOOK_BACK, _STOP_BELOW = 20, 0.08
 # Number of clusters assumed if it is unknown and fewer neighbourhoods have been found.
 _LEAST_CLUSTERS = 2
-# Attributes of the view that a trial replaces and gives back.
+# Attributes of the view that a trial replaces and restores.
 _LENT = ("waiting", "imputed", "latest", "fit", "constraints")
 
 Entry = Pair | Which | Stated
@@ -119,7 +119,7 @@ class Questions:
         a check question if it suspects a wrong answer (`Auto` does).
     error_rate : float, optional
         Expected share of wrong answers, from 0 to below 0.5. If it is above 0, every answer is evidence and not a fact:
-        `Auto` weighs all answers against each other and asks for second opinions where they pay. Default: answers are
+        `Auto` then computes the probabilities of all answers and asks for useful second opinions. Default: answers are
         facts until some of them contradict each other.
     records : table, optional
         The rows as a table, for strategies that compare records (`UncertainMatches`, `Auto`). Default: X, if X is a

@@ -1,4 +1,4 @@
-"""The protocol of query strategies: everything that a strategy may have, and who makes the labels."""
+"""The protocol of query strategies, and the choice of the clusterer that makes the labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`clew backup`: a copy of a project in a file of its own."""
+"""`clew backup`: copy a project to a new file."""
 
 from __future__ import annotations
 

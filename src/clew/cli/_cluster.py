@@ -416,7 +416,7 @@ def print_summary(result: dict[str, Any], console: Console, *, by_texts: bool) -
         unlike = result["unlike"]
         lines.append(("unlike", f"{unlike['file']}, {_render.counted(unlike['clusters'], 'cluster')}"))
         likeness = unlike["normalized_mutual_info"]
-        lines.append(("likeness", f"{likeness:.2f} (0: independent of the known clusters, 1: the same clusters)"))
+        lines.append(("similarity", f"{likeness:.2f} (0: independent of the known clusters, 1: the same clusters)"))
     medoids = [f"{entry['medoid']} ({entry['cluster']})" for entry in clusters if entry.get("medoid") is not None]
     if medoids:
         more = f" and {len(medoids) - 10} more" if len(medoids) > 10 else ""

@@ -78,7 +78,7 @@ def run(out: Path, name: str, n_answers: int, random_state: int) -> None:
 def fit(
     X: NDArray[np.float64], data: Dataset, answers: Constraints | None, random_state: int
 ) -> tuple[PCKMeans, float]:
-    """Fit one cluster per class; give the model and the seconds it took."""
+    """Fit one cluster per class; return the model and the duration in seconds."""
     model = PCKMeans(len(data.class_names), random_state=random_state)
     started = time.perf_counter()
     model.fit(X, constraints=answers)

@@ -52,7 +52,7 @@ def seconds(value: float) -> str:
 
 
 def sizes_table(names: Sequence[str], sizes: Sequence[int]) -> Table:
-    """Return a table of cluster sizes with bars; of many clusters, only the largest are listed."""
+    """Return a table of cluster sizes with bars. If there are many clusters, only the largest are listed."""
     order = list(range(len(sizes)))
     if len(sizes) > MOST_CLUSTERS:
         order = sorted(order, key=lambda cluster: -sizes[cluster])[:MOST_CLUSTERS]

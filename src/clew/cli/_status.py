@@ -95,7 +95,7 @@ def _tell_clusters(told: dict[str, Any], project: str) -> None:
 
 
 def _clusters_table(clusters: list[dict[str, Any]]) -> Table:
-    """Return a table of clusters with sizes and most typical rows; of many clusters, only the largest are listed."""
+    """Return a table of the largest clusters with their sizes and most typical rows."""
     largest = sorted(clusters, key=lambda cluster: -cluster["size"])[:MOST_CLUSTERS]
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim", expand=True)
     names = [_render.cluster_name(cluster["id"], cluster["name"]) for cluster in largest]
@@ -117,7 +117,7 @@ def _answers(answers: dict[str, int], now: dict[str, Any]) -> str:
 
 
 def _counts(clusters: list[dict[str, Any]], n_asked: int | None, n_known: int) -> str:
-    """How many clusters there are, how many were asked for, and how many the answers tell apart."""
+    """The number of clusters, the number that was requested, and the number that the answers distinguish."""
     parts = [f"{len(clusters):,} now"] if clusters else []
     parts.append("number not set" if n_asked is None else f"{n_asked:,} asked for")
     if n_known > 1:

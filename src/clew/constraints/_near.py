@@ -76,7 +76,7 @@ class NearNeighbours:
         return f"<NearNeighbours: each of {len(self)} rows has a cluster-mate within {self.epsilon:g}>"
 
     def neighbours(self, row: int) -> IntArray:
-        """The rows within `epsilon` of a row, the nearest first."""
+        """The rows within `epsilon` of a row, nearest first."""
         found = np.array(self._tree.query_ball_point(self._points[row], self.epsilon), dtype=np.int64)
         found = np.sort(found[found != row])
         distances = np.linalg.norm(self._points[found] - self._points[row], axis=1)

@@ -52,9 +52,9 @@ _CHECK_WORK, _SMALL_WORK = 2_000_000, 200_000
 # Annealing of a labelling: number of starts, smallest and largest number of sweeps of each, entries of the rows x
 # clusters tables of all sweeps, and number of members of a cannot-group that repel each member.
 _STARTS, _SWEEPS, _LABELLING_ENTRIES, _NEAR_MEMBERS = 2, (100, 1500), 100_000_000, 3
-# Largest number of edges of a proof that are tried to be left out, one by one.
+# Largest number of attempts to leave out an edge of a proof.
 _MOST_EDGES = 80
-# Largest number of statements of a heuristic repair that are tried to be added back, most expensive first.
+# Largest number of attempts to add a statement of a heuristic repair back, most expensive first.
 _MOST_ADDED_BACK = 100
 _CLOSE = 1e-7
 

@@ -159,12 +159,12 @@ def divergence(targets: Any, shares: Any) -> Any:
 
 
 def must_link_loss(shares: Any, pairs: IntArray, confidence: FloatArray) -> Any:
-    """Sum of minus the logarithm of the chance that both rows share a cluster."""
+    """Sum of the negative log-probabilities that both rows share a cluster."""
     return -(_weights(confidence) * torch.log(_together(shares, pairs).clamp_min(SMALLEST))).sum()
 
 
 def cannot_link_loss(shares: Any, pairs: IntArray, confidence: FloatArray) -> Any:
-    """Sum of minus the logarithm of the chance that the rows have different clusters."""
+    """Sum of the negative log-probabilities that the rows are in different clusters."""
     return -(_weights(confidence) * torch.log((1 - _together(shares, pairs)).clamp_min(SMALLEST))).sum()
 
 

@@ -91,6 +91,6 @@ def _entropies(table: Contingency) -> tuple[float, float, float]:
 def _entropy(sizes: Integers, n_rows: int) -> float:
     if sizes.size == 1:
         return 0.0
-    # Summed over distinct sizes in rising order, so that renaming or swapping labellings gives the same rounding.
+    # Distinct sizes are summed in ascending order, so that renaming or swapping labellings gives the same rounding.
     size, times = np.unique(sizes, return_counts=True)
     return log(n_rows) - float(np.sum(times * size * np.log(size))) / n_rows

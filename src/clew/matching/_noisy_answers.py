@@ -1,4 +1,4 @@
-"""Answers that may be wrong: estimate how many are, and which ones, together with the pair model (EM).
+"""Answers that may be wrong: EM estimates the error rate, the wrong answers and the pair model together.
 
 An answer about a pair is right with probability 1 - e. The error rate e is estimated, as in Raykar et al. 2010
 (`raykar2010`), from how well the pair model predicts each answer from all the others.
@@ -18,12 +18,12 @@ from clew.matching._pair_model import ANSWER_WEIGHT, Answers, PairModel
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# Prior of the error rate: one wrong of twenty answers. The rate lies between the last two values.
+# Prior of the error rate: one wrong answer in twenty. The rate is clipped to the last two values.
 _PRIOR_ERRORS, _PRIOR_ANSWERS = 1.0, 20.0
 _LEAST_RATE, _MOST_RATE = 0.005, 0.3
-# Rounds of EM, and the largest change of a probability at which it stops.
+# Largest number of rounds of EM, and the change of a probability below which it stops.
 _ROUNDS, _TOL = 6, 0.02
-# Answers are doubted once this many of them are expected to be wrong.
+# Answers may be overruled once this many of them are expected to be wrong.
 MANY_ERRORS = 2.0
 
 
@@ -33,7 +33,7 @@ class NoisyFit(NamedTuple):
     Attributes
     ----------
     coefficients, covariance : ndarray
-        Of the pair model, as in `PairModel.posterior`.
+        Coefficients of the pair model and their covariance, as in `PairModel.posterior`.
     log_odds : ndarray of shape (n_answers,)
         Log-odds that the two rows of each answered pair match, from its answer and from all other answers.
     right : ndarray of shape (n_answers,)
@@ -57,7 +57,7 @@ class NoisyFit(NamedTuple):
 def fit_noisy(model: PairModel, places: IntArray, signs: IntArray, certain: Answers, rate: float) -> NoisyFit:
     """Fit the pair model to answers that may be wrong, and to pairs that are certain.
 
-    `places` are the candidates asked about, `signs` are 1 for the same and -1 for different. Several
+    `places` are the candidates that were asked about, and `signs` are 1 for "same" and -1 for "different". Several
     people may have answered about the same candidate. `rate` is the initial error rate, 0 if it is unknown.
     """
     features = model.candidates.features

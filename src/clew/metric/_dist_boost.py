@@ -319,9 +319,9 @@ def assignment(gaussians: Gaussians, log_weights: FloatArray, rows: FloatArray) 
 class PairWeights:
     """Weights of all ordered pairs of rows, which sum to 1. All pairs without a constraint have the same weight.
 
-    Example of three rows with the must-link (0, 1) and ``share=0.5``: `labelled` = [0.5] for the pairs (0, 1) and
-    (1, 0) together, `unlabelled` = 0.5 for the other seven pairs together. The rows weigh 0.25 + 1/7, 0.25 + 1/7 and
-    3/14.
+    Example of three rows with the must-link (0, 1) and ``share=0.5``: `labelled` = [0.5] for the pairs (0, 1) and (1,
+    0) together, `unlabelled` = 0.5 for the other seven pairs together. The rows have the weights 0.25 + 1/7, 0.25 + 1/7
+    and 3/14.
     """
 
     def __init__(self, known: LearningPairs, triplets: IntArray, n_rows: int, share: float | None) -> None:

@@ -94,7 +94,7 @@ class SoftGroupMixture(GaussianMixtureFamily):
               \qquad P(w_l = j) = \pi_j,
 
     and EM follows Eq. 7 to 9 of [1]_. A pair is an anchor, the row with more pairs, and a partner that copies the
-    anchor's label with probability c. Where a row has several sources (pairs on two anchors, or a pair and a group), at
+    anchor's label with probability c. If a row has several sources (pairs on two anchors, or a pair and a group), at
     most one of them is right: their odds :math:`c / (1 - c)` add up. Groups of strength 1 are must-groups. EM starts at
     the most likely mixture without doubtful constraints. It returns another start only if its log-likelihood, with all
     rows counted once, is higher by 10, because small gains are often spurious. Inference is exact on parts of rows and

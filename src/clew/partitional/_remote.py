@@ -1,4 +1,4 @@
-"""Rows that are not in memory: which arguments of `fit` mean them, and how they are opened."""
+"""Detect and open rows that are not in memory."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def is_remote(X: Any) -> bool:
 
 
 def open_remote(X: Any) -> Any:
-    """The rows, with a shape, a type, names of columns, and passes over their chunks."""
+    """Open the rows. The result has a shape, a type, names of columns, and passes over the chunks."""
     if hasattr(X, "map_chunks"):
         return X
     if _is_dask(X):
-        # By name: the package is in a layer above, and exists to plug into this one.
+        # Imported by name, because the package is in a higher layer and extends this one.
         return import_module("clew.distributed").DaskRows.of(X)
     return open_rows(X)
 

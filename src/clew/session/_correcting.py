@@ -210,7 +210,7 @@ def with_examples(
 def _typical_and_borderline(far: Any, own: int, chances: Any) -> tuple[Any, Any]:
     """Rows nearest to the centre of their cluster, and rows almost as near to another centre.
 
-    Where rows have probabilities, the borderline rows are the least probable ones.
+    If rows have probabilities, the borderline rows are the least probable ones.
     """
     here = far[:, own].copy()
     typical = np.argsort(here, kind="stable")[:_SHOWN]

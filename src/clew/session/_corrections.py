@@ -264,7 +264,7 @@ class Clusters:
         return self.typical(rows)
 
     def typical(self, rows: IntArray) -> list[int]:
-        """Some rows, the one nearest to their centre first."""
+        """Sort rows by their distance to their centre, nearest first."""
         positions = self._position[rows]
         far = squared_distances(self._X, positions, mean_row(self._X, positions).reshape(1, -1))[:, 0]
         return rows[np.lexsort((rows, far))].tolist()

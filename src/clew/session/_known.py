@@ -310,7 +310,7 @@ class Known:
         return correction.seq or self._ledger.version + 1
 
     def _stated(self, correction: Correction) -> Entry:
-        """Compile a correction to an entry of the log; again only if a later correction has changed it."""
+        """Convert a correction to an entry of the log. The entry is cached until a later correction changes it."""
         if correction.seq not in self._compiled or self._compiled[correction.seq][0] != correction:
             said = correction.pairs(self._rows.position)
             entry = Answered(Stated(tuple(said)), SAME), ("correction", (correction.seq,))

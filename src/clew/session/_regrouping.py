@@ -1,7 +1,6 @@
-"""Other ways to group the rows: clusterings unlike the clusters of the project, each kept under a name of its own.
+"""Other ways to group the rows: named clusterings that differ from the clusters of the project.
 
-A grouping is an event of the log and nothing else: it adds no constraint, and the clusters of the project do not depend
-on it.
+A grouping is only an event of the log: it adds no constraint, and the clusters of the project do not depend on it.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from clew.session._strategies import has_small_groups
 
 IntArray = npt.NDArray[np.int64]
 
-# The name of a grouping that got none; the second one is "another way 2".
+# Default name of a grouping; the second one is "another way 2".
 _USUAL_NAME = "another way"
 _LONGEST_NAME = 200
 
 
 class _Inputs(NamedTuple):
-    """What a new grouping is made from: rows, their ordinals, and the groupings that it shall differ from."""
+    """Inputs of a new grouping: rows, their ordinals, and the groupings from which it must differ."""
 
     X: Any
     rows: IntArray
@@ -55,7 +54,7 @@ class Regrouping:
     def regroup(
         self, name: str | None = None, *, n_clusters: int | None = None, method: str, annotator: str = "me"
     ) -> Grouping:
-        """Find a grouping unlike the clusters and unlike all kept groupings, and keep it under a name."""
+        """Find a grouping that differs from the clusters and from all stored groupings, and store it under a name."""
         check_name(annotator)
         found = find_method(method, "alternative clusterer")
         with self._project.reading():
@@ -80,12 +79,12 @@ class Regrouping:
             return self._shown(event)
 
     def groupings(self) -> list[Grouping]:
-        """The kept groupings, oldest first."""
+        """The stored groupings, oldest first."""
         with self._project.reading():
             return [self._shown(event) for event in self._state.ledger.groupings().values()]
 
     def labels(self, name: str) -> dict[Any, int]:
-        """The group of each row by a kept grouping; rows that were added later are left out."""
+        """The group of each row in a stored grouping. Rows that were added later are left out."""
         with self._project.reading():
             rows, groups = self._state.rows, groups_of(self._kept(name), self._state.rows)
             ids = rows.names(range(len(groups)))
@@ -105,7 +104,7 @@ class Regrouping:
         labels = state.labelling.present
         if len(np.unique(labels[labels >= 0])) < 2:
             raise DataError(
-                "There are fewer than two clusters, so that there is nothing to differ from. Answer some questions, or "
+                "There are fewer than two clusters, so every grouping is unlike them. Answer some questions, or "
                 "set the number of clusters."
             )
         known = [labels, *(groups_of(event, state.rows) for event in state.ledger.groupings().values())]
@@ -113,7 +112,7 @@ class Regrouping:
         return _Inputs(rows.X, rows.present, len(rows.ids), known, int(state.ledger.settings["random_state"]))
 
     def _free_name(self, name: str | None) -> str:
-        """A name that no kept grouping has; raise if the given one is taken."""
+        """Return an unused name; raise if the given name is already used."""
         kept = self._state.ledger.groupings()
         if name is None:
             usual = (_USUAL_NAME if place == 1 else f"{_USUAL_NAME} {place}" for place in count(1))
@@ -147,6 +146,6 @@ class Regrouping:
 
 
 def _crossed(known: list[IntArray]) -> IntArray:
-    """One clustering of the rows that differ in any of several; rows in no cluster of one of them are noise."""
+    """Cross several clusterings into one: rows are together if all clusterings agree. Noise in one of them stays noise."""
     codes = np.unique(np.column_stack(known), axis=0, return_inverse=True)[1].ravel()
     return np.where(np.min(known, axis=0) < 0, -1, codes)

@@ -65,7 +65,7 @@ def cluster_routes(worker: Worker) -> APIRouter:
 
     @router.get("/groupings", response_model=list[Grouping])
     async def groupings() -> Any:
-        """List the other ways to group the rows that are kept, oldest first."""
+        """List the stored alternative groupings of the rows, oldest first."""
         await settle(False)
         return await worker.slow(session.groupings)
 

@@ -61,7 +61,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Change:
-    """Rows that move from one cluster to another; of many, only the first are listed."""
+    """Rows that move from one cluster to another. Only the first rows are listed."""
 
     before: int
     after: int

@@ -138,7 +138,7 @@ export const S = {
     count: (n) => `${n} ${n === 1 ? "group" : "groups"}`,
     group: (place) => `Group ${place < 26 ? String.fromCharCode(65 + place) : place + 1}`,
     about: (n, who) => `${n} ${n === 1 ? "group" : "groups"}, found for ${who}.`,
-    likeness: (p) => `Likeness to the clusters: ${p.toFixed(2)}. 0 means that one says nothing about the other, 1 that they are the same.`,
+    likeness: (p) => `Similarity to the clusters: ${p.toFixed(2)}. 0 means that the two are independent, 1 that they are the same.`,
     shared: "Rows shared with",
     export: "Export as csv", remove: "Remove", removed: "Removed. Undo brings it back.",
   },
