@@ -113,7 +113,7 @@ def test_wrong_input_is_refused_and_leaves_no_event(project, tmp_path):
         session.regroup(n_clusters=99)
     assert session.version == version
     with Session.create(tmp_path / "one.clew", np.zeros((4, 1)), n_clusters=1) as small:
-        with pytest.raises(DataError, match="fewer than two clusters, so that there is nothing to differ from"):
+        with pytest.raises(DataError, match="fewer than two clusters, so every grouping is unlike them"):
             small.regroup()
         with pytest.raises(ParameterError, match=r"There is no grouping 'x'\. There is none yet"):
             small.grouping_labels("x")

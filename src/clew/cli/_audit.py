@@ -265,7 +265,7 @@ def _tell_advice(numbers: ClusterNumberAdvice, distances: MetricAdvice, k: int, 
     console.print(_bars("distance", [(row["metric"], row["fitness"]) for row in distances.table()], "kept at no cost"))
     console.print()
     lines: list[tuple[str, str | Text]] = [(name, facts[name]) for name in ("propagation", "difficulty")]
-    lines.append(("informativeness", f"{facts['informativeness']:.0%} of the answers go against plain k-means"))
+    lines.append(("informativeness", f"{facts['informativeness']:.0%} of the answers are violated by plain k-means"))
     if facts["coherence"] is not None:
         pull = f"{facts['coherence']:.0%} of the same / different pairs of answers do not pull against each other"
         lines.append(("coherence", pull))

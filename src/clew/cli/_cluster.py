@@ -389,7 +389,7 @@ def _words(estimator: Any, words: Sequence[Any], names: dict[int, str]) -> dict[
 
 
 def _about_auto(n_clusters: int) -> str:
-    """A sentence about how reliable a number of clusters is that the method chose."""
+    """A sentence about the reliability of a number of clusters that the method has chosen."""
     around = f"-k {n_clusters - 1} and -k {n_clusters + 1}" if n_clusters > 2 else f"-k {n_clusters + 1}"
     return (
         f"{n_clusters} is a guess: the best fit by a criterion that assumes round clusters of equal spread. "

@@ -72,7 +72,7 @@ def cluster(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Known clusters of the rows, as clew cluster writes them: find another good way to group the rows.",
+            help="A labels file with known clusters: find another good way to group the rows.",
         ),
     ] = None,
     output: Annotated[

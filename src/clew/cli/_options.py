@@ -157,7 +157,9 @@ Name = Annotated[
 ]
 Data = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="The data file, if it was moved.", show_default="as when the project began"),
+    typer.Option(
+        metavar="FILE", help="The data file, if it was moved.", show_default="the path at the start of the project"
+    ),
 ]
 Annotator = Annotated[str, typer.Option(metavar="NAME", envvar="CLEW_ANNOTATOR", help="Your name.", show_envvar=True)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

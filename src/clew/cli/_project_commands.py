@@ -251,7 +251,7 @@ def import_(
     name: Name = None,
     data: Data = None,
     annotator: Annotated[
-        str, typer.Option(metavar="NAME", help="Annotator of answers for which the file names none.")
+        str, typer.Option(metavar="NAME", help="Annotator of the answers that have none in the file.")
     ] = "import",
     as_json: AsJson = False,
 ) -> None:

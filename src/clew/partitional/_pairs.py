@@ -122,7 +122,7 @@ class PairedKMeans(KMeansFamily):
 
     @property
     def _policy(self) -> type[PairPolicy]:
-        """How pairs choose their clusters and pull at the centres."""
+        """The policy class, which assigns pairs and pulls the centres."""
         raise NotImplementedError  # pragma: no cover
 
     def _solve(

@@ -146,6 +146,6 @@ class Regrouping:
 
 
 def _crossed(known: list[IntArray]) -> IntArray:
-    """Cross several clusterings into one: rows are together if all clusterings agree. Noise in one of them stays noise."""
+    """Cross several clusterings: rows are together if they are together in all. Noise in one of them is noise."""
     codes = np.unique(np.column_stack(known), axis=0, return_inverse=True)[1].ravel()
     return np.where(np.min(known, axis=0) < 0, -1, codes)
