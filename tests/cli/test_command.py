@@ -3,6 +3,7 @@
 import logging
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 import typer
@@ -164,6 +165,16 @@ def test_progress_shows_the_round_on_a_terminal(monkeypatch):
         assert str(handler._status.status) == "PCKMeans: round 3 of at most 300, objective 1234.57"
     assert "PCKMeans" in "".join(terminal.written)
     assert (logger.level, logger.propagate, logger.handlers) == before
+
+
+def test_progress_of_a_network_has_a_stage_and_the_time_that_is_left():
+    shown = []
+    handler = _progress._Rounds(SimpleNamespace(update=shown.append), "Deep")
+    record = {"stage": "pre-training", "round": 3, "max_iter": 9, "objective": 0.5, "seconds_left": 200.0}
+    handler.emit(logging.makeLogRecord(record))
+    (line,) = shown
+    assert str(line) == "Deep: pre-training, round 3 of at most 9, objective 0.5, at most about 3 min left"
+    assert [_progress.duration(seconds) for seconds in (4, 80, 600, 9000)] == ["4 s", "80 s", "10 min", "2 h"]
 
 
 def test_no_progress_when_quiet_or_not_on_a_terminal(monkeypatch, capsys):
