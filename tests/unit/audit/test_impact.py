@@ -194,7 +194,7 @@ def test_many_rows_have_a_sample_of_medoids(blobs, monkeypatch):
         (np.zeros((3, 2)), {"metric": "precomputed"}, DataError, r"shape \(3, 2\): expected a square matrix"),
         (np.full((3, 3), np.nan), {"metric": "precomputed"}, DataError, "between rows 0 and 0 is NaN"),
         (-np.ones((3, 3)), {"metric": "precomputed"}, DataError, "is -1: expected a finite number >= 0"),
-        ([["a"]], {"metric": "precomputed"}, DataError, "no number"),
+        ([["a"]], {"metric": "precomputed"}, DataError, "not a number"),
         (np.zeros((3, 2)), {"metric": "euclid"}, ParameterError, "metric='euclid': expected one of euclidean"),
         (np.zeros((3, 2)), {"model": "kmeans", "metric": "cosine"}, ParameterError, "Use model='kmedoids'"),
         (np.zeros((3, 2)), {"model": "means"}, ParameterError, "model='means'"),
