@@ -345,7 +345,7 @@ class LabellingEstimator(ClusterMixin, ConstrainedEstimator):  # type: ignore[mi
         return np.asarray(names[labels], dtype=object)
 
     def _explain_number(self, X: Any, constraints: Constraints, labels: npt.NDArray[Any]) -> None:
-        """Warn if there are fewer clusters than were asked for, with the number and the reason."""
+        """Warn if there are fewer clusters than requested, with the number and the reason."""
         n_found = len(np.unique(labels[labels >= 0]))
         if not self.capabilities.needs_n_clusters or n_found >= int(self.n_clusters) or is_quiet():
             return

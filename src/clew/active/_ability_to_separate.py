@@ -225,7 +225,7 @@ class StrongParts:
         self._different = np.empty(0, dtype=np.int64)
 
     def propagate(self, candidates: IntArray) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.bool_]]:
-        """Propagate answers to candidates (1 same, -1 different, 0 undecided), and mask those left to ask."""
+        """Propagate answers to candidates (1 same, -1 different, 0 undecided), and return which are still open."""
         self.found_more = False
         view = self._view
         answers = {key: view.knowledge.relation(*key) for key in sorted(view.asked - view.unsure)}

@@ -48,7 +48,7 @@ def place_rows(view: View, kernels: KernelSum) -> tuple[LabelledRows, KernelWeig
 def placed_rows(view: View) -> LabelledRows:
     """Representatives of the neighbourhoods, then a sample of rows named by answers, then a sample of other members.
 
-    With many answers, those after the last update of the model are left out, since they hardly change it.
+    With many answers, the answers after the last update of the model are left out, because they hardly change it.
     """
     groups = [one.rows for one in view.neighbourhoods]
     rows = np.concatenate(groups)

@@ -135,7 +135,7 @@ class Auto(Strategy):
         return self._matches().probabilities(view, labels) if self.has_small_groups(view) else None
 
     def has_small_groups(self, view: View) -> bool:
-        """Whether groups are taken for small: chosen by the user, shown by the data, or found by the first answers."""
+        """Whether groups are treated as small, because of the user's choice, the data, or the first answers."""
         if self.groups != "auto" or view.n_clusters is not None:
             return self.groups == "small"
         if data_show_small_groups(view):

@@ -1,8 +1,8 @@
-"""Find out whether the rows form a few large groups or very many small ones, from the data and from the first answers.
+"""Detect whether the rows form a few large groups or very many small groups, from the data and the first answers.
 
-The data decide where most rows have a neighbour that is far nearer than the distances to farther neighbours suggest.
-Elsewhere, groups are taken for large until new ones keep appearing. Then a few questions compare two partitions made
-without answers, one into large and one into small groups: are two random rows of one group the same?
+Groups are small if most rows have a neighbour that is far nearer than the distances to their other neighbours suggest.
+Otherwise groups are assumed to be large, until new ones keep appearing. Then a few questions compare two partitions
+made without answers, one into large and one into small groups: are two random rows of one group the same?
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from clew.active._view import View
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
-# Tables with fewer rows than this have large groups, as far as the data can tell.
+# For tables with fewer rows, the data alone never show small groups.
 _FEW_ROWS = 100
-# The data are judged by so many rows and so many neighbours of each.
+# Number of rows, and of neighbours of each, from which the size of groups is estimated.
 _SAMPLE, _N_NEIGHBORS = 500, 30
 # A row has a near duplicate if its nearest neighbour is nearer than this share of the expected distance. The data show
 # small groups if this share of the rows has one. It is 0.6 to 0.7 on three published tables of records (a fourth has
 # few duplicates), and 0 to 0.25 on ten published tables with 2 to 10 groups.
 _NEAR, _SHARE_NEAR = 0.5, 0.4
 # If at most this share of the first answers is "same", new groups keep appearing, and two partitions are compared. Rows
-# with texts are more often records, so fewer answers suffice.
+# with texts are more often records, so fewer answers are enough.
 _N_FIRST, _N_FIRST_RECORDS, _FEW_SAME = 19, 6, 0.05
-# Number of pairs of each partition that are asked about. With texts, fewer pairs of large groups suffice if all differ.
+# Number of pairs of each partition that are asked about. With texts, fewer pairs of large groups are enough if all
+# differ.
 _N_LARGE, _N_LARGE_RECORDS, _N_SMALL = 12, 6, 4
 
 
@@ -91,7 +92,7 @@ class Comparison(NamedTuple):
         return next((pair for pair in (*self.small, *large) if view.is_open(*pair.key)), None)
 
     def small_is_better(self, view: View) -> bool:
-        """Whether the partition into small groups has the larger F-score, as far as the answers tell.
+        """Whether the partition into small groups has the larger F-score according to the answers.
 
         The precision of each partition is the share of "same" answers. The number of true pairs is the larger of the
         two numbers of true pairs found.
@@ -107,7 +108,7 @@ def _share_same(view: View, pairs: list[Pair]) -> float:
 
 
 def _pairs_within(labels: IntArray, rng: np.random.Generator) -> tuple[list[Pair], float]:
-    """Random pairs of rows of one group, every such pair as likely as any other, and the number of such pairs."""
+    """Pairs of rows of one group, drawn uniformly from all such pairs, and the number of all such pairs."""
     sizes = np.bincount(labels).astype(np.float64)
     n_pairs = sizes * (sizes - 1) / 2
     total = float(n_pairs.sum())

@@ -428,7 +428,7 @@ class Questions:
         return entry
 
     def _start_over(self) -> None:
-        """Let the strategy start afresh from the view at the next question."""
+        """Let the strategy start again from the view at the next question."""
         self._view.fit = self._current_labels
         self._view.constraints = lambda: self.constraints
         self._live, self._waiting, self._ahead, self._fitted = None, None, None, None

@@ -26,7 +26,7 @@ class Strategy(Protocol):
     has_labels : bool
         Whether the strategy has a clusterer of its own, see `labels`.
     keeps_n_clusters : bool
-        Whether `labels` gives as many clusters as are asked for. Read only if `has_labels`.
+        Whether `labels` returns the requested number of clusters. Only used if `has_labels`.
     """
 
     passive: bool = False

@@ -254,7 +254,7 @@ def _sentence(row: dict[str, Any]) -> str:
     said = {
         "must_link": f"{names} are said to belong together",
         "cannot_link": f"{names} are said to differ",
-        "label": f"{names} is said to be of its class",
+        "label": f"{names} is said to belong to its class",
         "must_group": f"{names} is said to belong to its group",
         "cannot_group": f"{names} is said to differ from its group",
     }[row["kind"]]

@@ -257,7 +257,7 @@ def _npy(path: Path) -> StoredRows:
 def _reading(
     opened: _OpenFile, offset: int, n_columns: int, dtype: np.dtype[Any], fingerprint: Fingerprint | None = None
 ) -> Callable[[int, int], npt.NDArray[Any]]:
-    """A function that reads rows from a file; pages of a memory map would count as memory of this process."""
+    """A function that reads rows from a file. It uses no memory map, whose pages would count as process memory."""
     width = n_columns * dtype.itemsize
 
     def read(start: int, stop: int) -> npt.NDArray[Any]:

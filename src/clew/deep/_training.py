@@ -169,12 +169,12 @@ def cannot_link_loss(shares: Any, pairs: IntArray, confidence: FloatArray) -> An
 
 
 def known_class_loss(shares: Any, known: IntArray) -> Any:
-    """Sum of minus the logarithm of the share of each row in the cluster of its class."""
+    """Sum of the negative log-shares of rows in the clusters of their classes."""
     return -torch.log(shares[known[:, 0], known[:, 1]].clamp_min(SMALLEST)).sum()
 
 
 def triplet_loss(shares: Any, triplets: IntArray, margin: float) -> Any:
-    """Sum of the amounts by which the second row is not closer to the first than the third, by a margin."""
+    """Sum of the hinge losses of triplets: the second row should be closer to the first than the third, by a margin."""
     near, far = _together(shares, triplets[:, :2]), _together(shares, triplets[:, ::2])
     return (far - near + margin).clamp_min(0).sum()
 

@@ -34,7 +34,7 @@ def __getattr__(name: str) -> Any:
     if name != "normalized_mutual_info":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     warnings.warn(
-        "normalized_mutual_info is called normalized_mutual_info_score now; the old name goes in version 0.2.",
+        "normalized_mutual_info is called normalized_mutual_info_score now; the old name is removed in version 0.2.",
         DeprecationWarning,
         stacklevel=2,
     )

@@ -132,7 +132,7 @@ class KernelSum:
         return np.exp(np.minimum(2 * (block @ points.T) - squares, 0) / self.bandwidth)
 
     def with_pair_evidence(self, pairs: IntArray, together: npt.NDArray[np.bool_], confidence: FloatArray) -> KernelSum:
-        """Weigh the base partitions by how well they predict known pairs.
+        """Weight the base partitions by how well they predict known pairs.
 
         A partition predicts "together" or "apart" for each pair. Each kind of prediction is right with an unknown
         frequency, under a beta prior that favours high values. The partition's weight is multiplied by the evidence,

@@ -64,7 +64,7 @@ class PriorMean(NamedTuple):
 def propagate(
     kernels: KernelSum, labelled: LabelledRows, medoids: LabelledRows, weights: KernelWeights, n_classes: int
 ) -> FloatArray:
-    """Class probabilities of all rows, from whichever of two models predicts left-out labelled rows better.
+    """Class probabilities of all rows, from the one of two models that predicts left-out labelled rows better.
 
     One model is the Gaussian process without a mean (`class_probabilities`). The other starts from the base partitions.
     """

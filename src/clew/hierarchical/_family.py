@@ -148,7 +148,7 @@ class AgglomerativeFamily(ConstrainedClusterer):
         return True
 
     def _explain_number(self, X: Any, constraints: Constraints, labels: npt.NDArray[Any]) -> None:
-        """Warn if there are more clusters than asked for, or if nothing was merged, and say why."""
+        """Warn if there are more clusters than requested, or if nothing was merged, and say why."""
         super()._explain_number(X, constraints, labels)
         n_found = len(self.cluster_labels_)
         if is_quiet():

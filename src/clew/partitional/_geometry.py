@@ -43,7 +43,7 @@ Block = tuple[int, int, Any]  # first row, row after the last, the rows
 
 
 class Chunk:
-    """Consecutive rows, in blocks; rows that are not in memory are read when they are asked for.
+    """Consecutive rows, in blocks. Rows that are not in memory are read when they are needed.
 
     `X` holds the rows of the table from row `origin` on.
     """

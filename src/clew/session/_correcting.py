@@ -47,7 +47,7 @@ class Correcting:
             return self._state.planner.plan()
 
     def adopt(self, result: FitResult) -> bool:
-        """Use the result of a plan as the clusters. Returns False if a correction or new rows came in between."""
+        """Use the result of a plan as the clusters. Returns False if a correction or new rows were added meanwhile."""
         with self._project.writing() as transaction:
             ledger, now = self._state.ledger, self._state.labelling
             if self._state.planner.is_late(result):

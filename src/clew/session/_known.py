@@ -101,7 +101,7 @@ class Known:
     def add(self, record: Record) -> bool:
         """Add an answer. Returns whether the driver can continue with its pending questions.
 
-        If the pair already has answers, their combined answer may change, and the driver starts afresh.
+        If the pair already has answers, their combined answer may change, and the driver starts again.
         """
         slot = self.slot(record)
         before = self.slots.get(slot, [])
@@ -158,7 +158,7 @@ class Known:
             self._answers[records[0].id] = (entry, ("answer", tuple(record.id for record in records)))
 
     def _log(self, place: int, source: Source, agrees: bool) -> None:
-        """Note the place and the source of an entry that the driver has taken in."""
+        """Record the place and the source of an entry that the driver has added."""
         self.places.append(place)
         self.sources.append(source)
         if not agrees:

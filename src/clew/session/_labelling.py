@@ -171,7 +171,7 @@ def packed_labels(labels: IntArray, probability: npt.NDArray[np.float32] | None 
 
 
 def groups_of(event: Event, rows: ProjectRows) -> IntArray:
-    """The group of each row that is in the data now by a kept grouping; -1 for rows that were added later."""
+    """The group of each present row in a stored grouping; -1 for rows that were added later."""
     groups = np.full(len(rows.ids), -1, dtype=np.int64)
     stored = unpacked_labels(event.body or b"")[0]
     groups[: len(stored)] = stored

@@ -576,7 +576,7 @@ class Session:
         return self._correcting.plan_fit()
 
     def adopt(self, result: FitResult) -> bool:
-        """Use the result of a plan as the clusters. Returns False if a correction or new rows came in between."""
+        """Use the result of a plan as the clusters. Returns False if a correction or new rows were added meanwhile."""
         return self._correcting.adopt(result)
 
     def fit(self) -> dict[Any, int]:

@@ -121,7 +121,7 @@ def test_a_wrong_class_is_found_among_the_right_ones(blobs):
     labels[4] = 2
     found = impact(blobs, labels, 3)
     assert np.flatnonzero(found.label_suspect).tolist() == [4]
-    assert found.table()[0]["sentence"].startswith("4 is said to be of its class")
+    assert found.table()[0]["sentence"].startswith("4 is said to belong to its class")
 
 
 @pytest.mark.parametrize("model", ["kmeans", "kmedoids"])
