@@ -52,7 +52,7 @@ class Keys:
 
 
 def sit(session, press, **options):
-    _ask.Sitting(session, Keys(press, **options), "me", ProjectRequest("data.csv")).run()
+    _ask.AskingLoop(session, Keys(press, **options), "me", ProjectRequest("data.csv")).run()
 
 
 def answers(path="data.clew"):
@@ -192,7 +192,7 @@ def test_which_questions_are_answered_by_number(clew, blobs):
 
 def test_a_choice_of_more_than_nine_is_typed_to_enter(project):
     digits = iter(["2", "enter", "x"])
-    sitting = _ask.Sitting(project, Keys(lambda: next(digits)), "me", ProjectRequest("data.csv"))
+    sitting = _ask.AskingLoop(project, Keys(lambda: next(digits)), "me", ProjectRequest("data.csv"))
     assert sitting._number("1", 12) == 12
     assert sitting._number("1", 12) == 0
     assert sitting._number("7", 9) == 7
@@ -420,7 +420,7 @@ def test_a_fit_that_cannot_be_is_told_once_and_asking_goes_on(project, monkeypat
 def test_a_bug_in_a_fit_is_not_hidden(project, monkeypatch):
     monkeypatch.setattr(project, "plan_fit", failing(ZeroDivisionError("bug")))
     with pytest.raises(ZeroDivisionError, match="bug"):
-        _ask.SittingFits(project, wait=True).refresh()
+        _ask.BackgroundFits(project, wait=True).refresh()
 
 
 class Pty:

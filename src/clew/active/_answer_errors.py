@@ -28,7 +28,7 @@ _SUSPICIOUS = 0.2
 
 
 def error_rate(view: View) -> float:
-    """Share of wrong answers: the given one, else estimated from contradictions; 0 while nothing contradicts."""
+    """The given share of wrong answers, or an estimate from contradictions. It is 0 if there are none."""
     if view.error_rate is not None:
         return view.error_rate
     wrong = view.n_contradictions

@@ -48,7 +48,7 @@ _LEAST = 5
 
 
 @dataclass(frozen=True)
-class Testimony:
+class PairPredictions:
     """Predictions for each pair from all other answers.
 
     Attributes
@@ -63,7 +63,9 @@ class Testimony:
     margin: FloatArray
 
 
-def testimony(X: Any, pairs: IntArray, same: BoolArray, n_clusters: int, rng: np.random.Generator) -> Testimony:
+def predict_pairs(
+    X: Any, pairs: IntArray, same: BoolArray, n_clusters: int, rng: np.random.Generator
+) -> PairPredictions:
     """Predict each answer without itself; clusterings are weighted by how well they predict the other answers."""
     rows, pairs = named_and_more(X.shape[0], pairs, rng, _MOST_ROWS)
     views = views_of(X[rows])
@@ -82,11 +84,11 @@ def testimony(X: Any, pairs: IntArray, same: BoolArray, n_clusters: int, rng: np
         votes += [plain, informed]
     margin = np.mean([_margin(view, n_clusters, rng) for view in views], axis=0)[pairs].min(axis=1)
     if min(same.sum(), (~same).sum()) < _LEAST:
-        return Testimony(np.clip(np.mean(votes, axis=0), 0.1, 0.9), margin)
+        return PairPredictions(np.clip(np.mean(votes, axis=0), 0.1, 0.9), margin)
     alike = -np.sqrt(np.abs(views[1][pairs[:, 0]] - views[1][pairs[:, 1]]))
     witnesses.append(_logit(left_out(pair_of, rng, _model_judge(alike, same, _WEIGHT_OF_COLUMNS))))
     judge = _model_judge(np.column_stack(witnesses), same, _WEIGHT_OF_WITNESSES)
-    return Testimony(left_out(pair_of, rng, judge), margin)
+    return PairPredictions(left_out(pair_of, rng, judge), margin)
 
 
 def named_and_more(n_rows: int, pairs: IntArray, rng: np.random.Generator, most: int) -> tuple[IntArray, IntArray]:

@@ -13,7 +13,7 @@ from scipy.special import expit
 from clew._validation import as_generator, check_matrix
 from clew._words import chained, counted
 from clew.audit._answers import DIFFERENT, SAME, StatedAnswers, answers_from
-from clew.audit._ensemble import Testimony, testimony
+from clew.audit._ensemble import PairPredictions, predict_pairs
 from clew.audit._impact import Impact, impact
 from clew.audit._models import chance_together, check_n_clusters, probabilities_of
 from clew.audit._plots import bars
@@ -222,14 +222,14 @@ def review(
     priced = impact(X, known, n_clusters, random_state=rng)
     if not len(told.index):
         return Review((), 0.0, {}, priced)
-    heard = testimony(X, told.pairs, told.same, n_clusters, rng)
+    predicted = predict_pairs(X, told.pairs, told.same, n_clusters, rng)
     prices = np.empty(len(told.index))
     prices[told.same], prices[~told.same] = -priced.must_link_score, -priced.cannot_link_score
     prices /= priced.unit
     opinion = _opinion(labels, told.pairs, X.shape[0])
     modelled = _modelled(probabilities, told.pairs)
     conflicts = _conflicts(known, told)
-    weighed = _weigh(told, heard, prices, [one for one in (opinion, modelled) if one is not None], conflicts)
+    weighed = _weigh(told, predicted, prices, [one for one in (opinion, modelled) if one is not None], conflicts)
     suspicion = weighed.suspicion
     doubts = [
         Doubt(
@@ -291,13 +291,13 @@ def _conflicts(known: Constraints, told: StatedAnswers) -> list[tuple[list[int],
 
 def _weigh(
     told: StatedAnswers,
-    heard: Testimony,
+    predicted: PairPredictions,
     prices: FloatArray,
     opinions: list[FloatArray],
     conflicts: list[tuple[list[int], str]],
 ) -> _WeighedAnswers:
     """Probability that each answer is wrong, and the error rates that it depends on."""
-    rate, truth = _error_model(heard, told.same)
+    rate, truth = _error_model(predicted, told.same)
     agreeing = np.where(told.same, truth, 1 - truth)
     doublings = np.log2(np.maximum(prices / _NEUTRAL_PRICE, 2.0**-_MOST_DOUBLINGS))
     evidence = _log_odds(1 - agreeing) + _PRICE_WEIGHT * np.clip(doublings, -_MOST_DOUBLINGS, _MOST_DOUBLINGS)
@@ -316,7 +316,7 @@ def _weigh(
     return _WeighedAnswers(suspicion, agreeing, float(suspicion.mean()), rates)
 
 
-def _error_model(heard: Testimony, same: BoolArray) -> tuple[float, FloatArray]:
+def _error_model(predicted: PairPredictions, same: BoolArray) -> tuple[float, FloatArray]:
     """Error rate of the answers, and the probability that each pair is truly the same.
 
     With z the predicted log-odds of an answer "same" and m the margin of the pair relative to the largest margin,
@@ -324,8 +324,8 @@ def _error_model(heard: Testimony, same: BoolArray) -> tuple[float, FloatArray]:
     only errors disagree with the prediction there. Pairs that are hard to predict determine how reliable predictions
     are (b), and how much less near the borders of clusters (c). All parameters are at their posterior mode.
     """
-    z = _log_odds(np.clip(heard.chance, 1e-3, 1 - 1e-3))
-    depth = np.log(np.clip(heard.margin / max(float(heard.margin.max()), 1e-12), 0.01, 1.0))
+    z = _log_odds(np.clip(predicted.chance, 1e-3, 1 - 1e-3))
+    depth = np.log(np.clip(predicted.margin / max(float(predicted.margin.max()), 1e-12), 0.01, 1.0))
 
     def truth(shift: float, slope: float, border: float) -> FloatArray:
         return np.asarray(expit(shift + np.exp(slope + border * depth) * z))

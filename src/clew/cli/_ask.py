@@ -55,7 +55,7 @@ def run(request: ProjectRequest, annotator: str, most: int | None) -> None:
     """Ask until no question is left, `most` questions are answered, or the annotator stops."""
     with opened_or_begun(request) as session, keyboard() as keys:
         try:
-            Sitting(session, keys, annotator, request, most).run()
+            AskingLoop(session, keys, annotator, request, most).run()
         except KeyboardInterrupt:
             _exits.say(
                 "stopped", f"every answer is saved in {without_password(request.place)}", "yellow", separator="; "
@@ -72,7 +72,7 @@ class Draft:
     comment: str | None = None
 
 
-class Sitting:
+class AskingLoop:
     """One run of `clew ask`: shows questions to one annotator and records the answers."""
 
     def __init__(
@@ -81,7 +81,7 @@ class Sitting:
         self._session, self._keys, self._annotator, self._most = session, keys, annotator, most
         self._place, self._typed = without_password(request.place), request.typed
         self._console = _render.console()
-        self._fits = SittingFits(session, wait=not keys.is_live)
+        self._fits = BackgroundFits(session, wait=not keys.is_live)
         self._answered = 0
         self._told_to_stop = False
         # Ids of open questions to ask first: left open in an earlier run, or reopened by an undo.
@@ -275,7 +275,7 @@ class Sitting:
         self._console.print(Text(f"The clusters: clew export {self._typed} -o labels.csv", "dim"), soft_wrap=True)
 
 
-class SittingFits:
+class BackgroundFits:
     """Refit the clusters every few answers: in a background thread, or in the foreground if `wait`."""
 
     def __init__(self, session: Session, *, wait: bool) -> None:

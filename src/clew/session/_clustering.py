@@ -64,8 +64,8 @@ class FitResult:
     kept : bool
         Whether these are the clusters that people have corrected, changed where answers say so.
     probability : ndarray of shape (n_present,) or None
-        Probability of each row's cluster, NaN for rows that a correction holds elsewhere. None if the method has no
-        probabilities.
+        Probability of each row's cluster, NaN for rows that a correction has put into another cluster. None if the
+        method has no probabilities.
     """
 
     version: int

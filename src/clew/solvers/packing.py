@@ -7,7 +7,7 @@ generalised assignment problem with conflicts, which is NP-hard. Three steps sha
    mixed-integer program over the large blocks and the conflicts (HiGHS through SciPy).
 2. `Packing.improve` exchanges blocks between two clusters at a time until no exchange lowers the cost.
 3. `Packing.prove` gives a lower bound. Lagrangian prices of the sizes bound the cost of every labelling, and reduced
-costs show which blocks can still move in a better one. A mixed-integer program decides about these blocks.
+   costs show which blocks can still move in a better one. A mixed-integer program decides about these blocks.
 
 Limits count work, never seconds.
 """

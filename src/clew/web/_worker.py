@@ -43,7 +43,7 @@ class Worker:
     ----------
     session : Session
     fits : Fits
-    ahead : Ahead
+    ahead : PreparedQuestions
     writer : Writer
     jobs : BackgroundJobs
     visitors : dict
@@ -55,7 +55,7 @@ class Worker:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.visitors: dict[str, str] = {}
-        self.fits, self.ahead = Fits(session), Ahead(session)
+        self.fits, self.ahead = Fits(session), PreparedQuestions(session)
         self.writer = Writer(session, self.ahead.forget)
         self.jobs = BackgroundJobs()
         self.open()
@@ -312,7 +312,7 @@ class Fits:
         self.count += 1
 
 
-class Ahead:
+class PreparedQuestions:
     """Questions prepared in advance, one for each active person."""
 
     def __init__(self, session: Session) -> None:
