@@ -54,6 +54,7 @@ class ClusterRequest:
     dissimilarity: Path | None
     json: bool
     quiet: bool
+    stream: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,13 @@ class KnownConstraints:
 
 def run(request: ClusterRequest, own_flags: Iterable[str]) -> None:
     """Read the data, fit the method, write the labels and print a summary."""
+    from clew.cli import _streamed
+
     estimator, reading, has_metric = _estimator(request, own_flags)
     output = _output(request, reading.data)
+    if reading.data != STDIN and _streamed.is_streamed(request, estimator, reading.data):
+        _streamed.run(request, reading, estimator, output)
+        return
     golden = None if request.golden is None else _golden_file(request, reading.data, output)
     with progress(f"reading {reading.name}", quiet=request.quiet):
         table = reading.table(request.label_column)

@@ -116,6 +116,15 @@ def cluster(
     sep: Separator = None,
     encoding: Encoding = None,
     random_state: RandomState = 0,
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--no-stream",
+            help="Whether to read parquet and npy by the batch instead of into memory. Ctrl-C then keeps the rounds so "
+            "far, and the same command continues them.",
+            show_default="for folders of parquet files, and files that take more than 1 GB",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print no summary and no progress.")] = False,
 ) -> None:
@@ -137,6 +146,7 @@ def cluster(
       clew cluster data.csv -k 3
       clew cluster data.csv -k 3 --id name -c answers.csv -o labels.csv
       clew cluster data.parquet -k 10 --columns embedding --metric cosine
+      clew cluster huge.parquet -k 10 -c answers.csv --stream -o labels.parquet
       clew cluster data.csv -k 3 -c answers.csv -m cop-kmeans --scale standard
       clew cluster data.csv -k 3 --label-column class --json -o labels.parquet
       clew cluster words.csv -k 3 --id name --dissimilarity matrix.npy
@@ -167,6 +177,7 @@ def cluster(
         dissimilarity=dissimilarity,
         json=as_json,
         quiet=quiet,
+        stream=stream,
     )
     _cluster.run(request, own_flags)
 

@@ -12,6 +12,7 @@ from rich.status import Status
 from rich.text import Text
 
 _LOGGER = logging.getLogger("clew")
+_BAR_WIDTH = 30
 
 
 class _Rounds(logging.Handler):
@@ -25,6 +26,9 @@ class _Rounds(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Update the progress line; ignore records without a round."""
         told = vars(record)
+        if "rows_read" in told:
+            self._status.update(Text(f"{self._what}: {_bar(told['rows_read'], told.get('n_rows'))}"))
+            return
         if "round" not in told:
             return
         stage = f" {told['stage']}," if "stage" in told else ""
@@ -44,6 +48,15 @@ def duration(seconds: float) -> str:
         if seconds >= 1.5 * unit:
             return f"{seconds / unit:.0f} {name}"
     return f"{seconds:.0f} s"
+
+
+def _bar(done: int, total: int | None) -> str:
+    """A bar for rows that were read, with their number."""
+    if not total:
+        return f"{done:,} rows"
+    share = min(done / total, 1.0)
+    filled = round(share * _BAR_WIDTH)
+    return f"{'━' * filled}{'╌' * (_BAR_WIDTH - filled)} {share:4.0%} of {total:,} rows"
 
 
 @contextmanager

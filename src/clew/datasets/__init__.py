@@ -13,7 +13,7 @@ from clew.datasets._golden import golden_records
 from clew.datasets._read import Table, read_table
 from clew.datasets._scaling import scaled
 from clew.datasets._size import check_size
-from clew.datasets._stored import StoredRows, is_stored, open_rows
+from clew.datasets._stored import StoredRows, is_stored, open_rows, parquet_files
 
 __all__ = [
     "Dataset",
@@ -34,6 +34,7 @@ __all__ = [
     "load_wine",
     "names",
     "open_rows",
+    "parquet_files",
     "read_table",
     "replacing",
     "scaled",

@@ -56,6 +56,9 @@ class Fingerprint(NamedTuple):
                 raise FileError(f"{path} {grew} while it was read. Fit again when it is complete.")
 
 
+Reader = Callable[[int, int, npt.NDArray[Any]], None]  # first row, row after the last, where the rows go
+
+
 class _OpenFile:
     """A file that is closed when the last reader is gone."""
 
@@ -79,7 +82,7 @@ class StoredRows:
         source: str,
         shape: tuple[int, int],
         dtype: npt.DTypeLike,
-        read: Callable[[int, int], npt.NDArray[Any]],
+        read: Reader,
         *,
         columns: tuple[str, ...] | None = None,
         fingerprint: Fingerprint | None = None,
@@ -96,9 +99,10 @@ class StoredRows:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def read(self, start: int, stop: int) -> npt.NDArray[Any]:
-        """Rows `start` to `stop`, as an array of its own."""
-        rows = self._read(start, stop)
+    def read(self, start: int, stop: int, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
+        """Rows `start` to `stop`, in `out` if it is given or else in an array of their own."""
+        rows = np.empty((stop - start, self.shape[1]), dtype=self.dtype) if out is None else out
+        self._read(start, stop, rows)
         return rows if self._prepare is None else self._prepare(rows)
 
     def __getitem__(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
@@ -124,7 +128,8 @@ class StoredRows:
             self.source, self.shape, self.dtype, self._read,
             columns=self.columns, fingerprint=self.fingerprint, file=self._file,
         )  # fmt: skip
-        rows._prepare = function
+        before = self._prepare
+        rows._prepare = function if before is None else lambda block: function(before(block))
         return rows
 
     def check_unchanged(self) -> None:
@@ -256,12 +261,11 @@ def _npy(path: Path) -> StoredRows:
 
 def _reading(
     opened: _OpenFile, offset: int, n_columns: int, dtype: np.dtype[Any], fingerprint: Fingerprint | None = None
-) -> Callable[[int, int], npt.NDArray[Any]]:
-    """A function that reads rows from a file. It uses no memory map, whose pages would count as process memory."""
+) -> Reader:
+    """A function that reads rows from a file; pages of a memory map would count as memory of this process."""
     width = n_columns * dtype.itemsize
 
-    def read(start: int, stop: int) -> npt.NDArray[Any]:
-        rows = np.empty((stop - start, n_columns), dtype=dtype)
+    def read(start: int, stop: int, rows: npt.NDArray[Any]) -> None:
         left = rows.reshape(-1).view(np.uint8).data
         place = offset + start * width
         while len(left):
@@ -271,7 +275,6 @@ def _reading(
                     fingerprint.check()
                 raise FileError(f"{opened.file.name} is shorter than its header says. Write it again.")
             left, place = left[n_read:], place + n_read
-        return rows
 
     return read
 
@@ -283,11 +286,10 @@ def _mapped(array: Any, source: str = "a memory-mapped array", fingerprint: Fing
     dtype = np.float32 if array.dtype == np.float32 else np.float64
     pages = getattr(array, "_mmap", None)
 
-    def read(start: int, stop: int) -> npt.NDArray[Any]:
-        rows = np.array(array[start:stop], dtype=dtype, order="C")
+    def read(start: int, stop: int, rows: npt.NDArray[Any]) -> None:
+        rows[:] = array[start:stop]
         if pages is not None and array.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
-            pages.madvise(mmap.MADV_DONTNEED)  # otherwise pages that were read count as memory of this process
-        return rows
+            pages.madvise(mmap.MADV_DONTNEED)  # pages that were read count as memory of this process until then
 
     return StoredRows(source, array.shape, dtype, read, fingerprint=fingerprint)
 

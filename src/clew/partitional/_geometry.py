@@ -49,26 +49,28 @@ class Chunk:
     """
 
     def __init__(self, X: Any, start: int, stop: int, block_rows: int, origin: int = 0) -> None:
-        self.start, self.stop = start, stop
-        self._X, self._block_rows, self._origin = X, block_rows, origin
-        self._blocks = None if isinstance(X, StoredRows) else self._cut(X, origin)
+        self.start, self.stop, self.block_rows = start, stop, block_rows
+        self._X, self._origin = X, origin
+        ends = [*range(start + block_rows, stop, block_rows), stop]
+        self._bounds = list(zip([start, *ends[:-1]], ends, strict=True))
+        self._blocks = None
+        if not isinstance(X, StoredRows):
+            self._blocks = [(begin, end, _row_slice(X, begin - origin, end - origin)) for begin, end in self._bounds]
 
-    def blocks(self) -> list[Block]:
-        """First row, row after the last, and rows of each block; blocks share the memory of X, or of one read."""
-        return self._blocks or self._cut(self._X.read(self.start, self.stop), self.start)
+    def blocks(self) -> Iterator[Block]:
+        """First row, row after the last, and rows of each block; they may be overwritten when the next is asked for."""
+        if self._blocks is not None:
+            yield from self._blocks
+            return
+        work = np.empty((self.block_rows, self._X.shape[1]), dtype=self._X.dtype)
+        for begin, end in self._bounds:
+            yield begin, end, self._X.read(begin, end, work[: end - begin])
 
     def rows(self) -> Any:
         """All rows."""
         if isinstance(self._X, StoredRows):
             return self._X.read(self.start, self.stop)
         return _row_slice(self._X, self.start - self._origin, self.stop - self._origin)
-
-    def _cut(self, rows: Any, first: int) -> list[Block]:
-        ends = [*range(self.start + self._block_rows, self.stop, self._block_rows), self.stop]
-        return [
-            (begin, end, _row_slice(rows, begin - first, end - first))
-            for begin, end in zip([self.start, *ends[:-1]], ends, strict=True)
-        ]
 
 
 def chunks_of(X: Any, origin: int = 0) -> list[Chunk]:

@@ -20,7 +20,6 @@ from threadpoolctl import threadpool_limits
 
 from clew.kernels.assign import assign_nearest
 from clew.partitional._geometry import (
-    Block,
     Chunk,
     FloatArray,
     IntArray,
@@ -102,7 +101,7 @@ def assign_block(
 
 
 def assign_chunk(
-    blocks: list[Block],
+    chunk: Chunk,
     weights: FloatArray,
     free: npt.NDArray[np.uint8],
     scoring: Scoring,
@@ -112,10 +111,10 @@ def assign_chunk(
 ) -> Tally:
     """Assign the free rows of one chunk. `weights`, `free` and `labels` belong to its rows."""
     n_columns, n_clusters = scoring.directions.shape
-    tally, first = Tally.empty(n_clusters, n_columns), blocks[0][0]
-    scores = np.empty((max(stop - start for start, stop, _ in blocks), n_clusters), dtype=scoring.directions.dtype)
-    for start, stop, rows in blocks:
-        here = slice(start - first, stop - first)
+    tally = Tally.empty(n_clusters, n_columns)
+    scores = np.empty((chunk.block_rows, n_clusters), dtype=scoring.directions.dtype)
+    for start, stop, rows in chunk.blocks():
+        here = slice(start - chunk.start, stop - chunk.start)
         share = weights[here] if len(weights) else weights
         assign_block(rows, share, free[here], scoring, labels[here], tally, scores[: stop - start], fresh=fresh)
     return tally
@@ -136,7 +135,7 @@ def assign_free(
     def one_chunk(chunk: Chunk) -> Tally:
         here = slice(chunk.start, chunk.stop)
         weights = problem.weights[here] if len(problem.weights) else problem.weights
-        return assign_chunk(chunk.blocks(), weights, free[here], scoring, labels[here], fresh=fresh)
+        return assign_chunk(chunk, weights, free[here], scoring, labels[here], fresh=fresh)
 
     total = Tally.empty(*centers.shape)
     for tally in run(one_chunk, [chunk for chunk in problem.chunks if free[chunk.start : chunk.stop].any()]):

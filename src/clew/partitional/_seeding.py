@@ -246,6 +246,8 @@ def plus_plus(problem: Problem, known: FloatArray, n_more: int, rng: np.random.G
     n_sampled = max(_SAMPLED_ROWS, _SAMPLED_ROWS_PER_CENTER * (len(known) + n_more))
     if problem.n_rows > n_sampled:
         problem = _sampled(problem, n_sampled, rng)
+    elif hasattr(problem.X, "prepared"):  # few rows outside memory
+        problem = replace(problem, X=problem.X[np.arange(problem.n_rows)], named=None)
     centers = list(known)
     weights = problem.row_weights
     nearest = np.full(problem.n_rows, np.inf)

@@ -95,7 +95,6 @@ def test_every_source_gives_the_labels_of_the_rows_in_memory(tmp_path, dtype, me
     assert (model.predict([table_of(X)]) == expected.predict(X)).all()
 
 
-@pytest.mark.usefixtures("small_chunks")
 def test_weights_names_of_classes_and_columns_are_kept(tmp_path):
     X, classes = rows_and_classes("float64")
     weights = np.random.default_rng(1).uniform(0, 2, len(X))

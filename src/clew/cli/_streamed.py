@@ -1,0 +1,255 @@
+"""`clew cluster` for files that are larger than memory: rows are read, and labels are written, by the batch."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from clew import Constraints
+from clew._tables import require_pyarrow, write_batches
+from clew.cli import _exits, _render
+from clew.cli._cluster import ClusterRequest, KnownConstraints, cluster_names, print_summary, summary
+from clew.cli._progress import progress
+from clew.cli._reading import FileOfAnswers, Reading, column_names
+from clew.datasets import StoredRows, Table, open_rows, parquet_files, read_table
+from clew.datasets._stored import BATCH_ROWS
+from clew.exceptions import DataError, ParameterError
+from clew.partitional._checkpoint import Checkpoint, FitStopped, checkpointed
+
+# Files whose numbers take more memory than this are read by the batch.
+_LARGE = 2**30
+
+
+def is_streamed(request: ClusterRequest, estimator: Any, data: str) -> bool:
+    """Whether the rows are read by the batch: on request, or if they are many and the method can."""
+    path = Path(data)
+    possible = (path.is_dir() and any(path.rglob("*.parquet"))) or path.suffix in (".parquet", ".npy")
+    if request.stream:
+        if not possible:
+            raise ParameterError(f"--stream: {data} is no .npy or parquet file, nor a folder of parquet files.")
+        return True
+    if request.stream is False or not possible or not estimator.capabilities.out_of_core:
+        return False
+    return path.is_dir() or (path.is_file() and _size(path) > _LARGE)
+
+
+def _size(path: Path) -> int:
+    """Bytes of the numbers in a file, once they are in memory."""
+    if path.suffix == ".npy":
+        return path.stat().st_size
+    metadata = require_pyarrow().parquet.ParquetFile(path).metadata
+    return int(metadata.num_rows * metadata.num_columns * 8)
+
+
+def run(request: ClusterRequest, reading: Reading, estimator: Any, output: Path | None) -> None:
+    """Open the rows, fit the method, write the labels and print a summary."""
+    _refuse(request)
+    path, quiet = Path(reading.data), request.quiet
+    left_out = {reading.id_column, request.label_column}
+    with progress(f"reading {path.name}", quiet=quiet):
+        rows = open_rows(path, _columns(path, reading, left_out))
+        known = _knowledge(request, reading, path, len(rows))
+        scaled = _scaled(rows, reading.scale, is_table=path.suffix != ".npy" and rows.columns is not None)
+    place = Path(f"{path.name}.checkpoint") if output is None else output.with_name(f"{output.name}.checkpoint")
+    about = {**estimator.get_params(), "method": request.method, "scale": str(reading.scale), "rows": len(rows)}
+    about["files"] = [list(file) for file in rows.fingerprint.files]
+    constraints = known.constraints
+    if constraints is not None:
+        about["pairs"] = [len(constraints.must_link), len(constraints.cannot_link)]
+    checkpoint = Checkpoint(place, about)
+    started = time.perf_counter()
+    try:
+        with checkpointed(checkpoint), _stops(checkpoint), progress(type(estimator).__name__, quiet=quiet):
+            estimator.fit(scaled, constraints=constraints)
+    except FitStopped as stopped:
+        _exits.say(
+            "stopped",
+            f"after {stopped.n_rounds} rounds, which are kept in {stopped.path}. Repeat the command to continue, or "
+            "delete the file to start anew.",
+            "yellow",
+        )
+        raise typer.Exit(_exits.INTERRUPTED) from None
+    finally:
+        rows.close()
+    elapsed = time.perf_counter() - started
+    rows.check_unchanged()
+    names = cluster_names(estimator, known.class_names)
+    if checkpoint.resumed_rounds and not quiet:
+        _exits.say("resumed", f"after the {checkpoint.resumed_rounds} rounds in {place}", "bold")
+    with progress(f"writing {output or 'labels'}", quiet=quiet):
+        write_batches(sys.stdout if output is None else output, _labelled(path, reading, estimator, known, names))
+    place.unlink(missing_ok=True)
+    if output is not None:
+        _exits.written.append(output)
+    no_rows = np.empty(0, dtype=np.int64)  # the summary names rows of constraints only, which follow
+    result = summary(request.method, estimator, replace(known, constraints=None), no_rows, names, elapsed, output)
+    result |= _violated(estimator, known)
+    if request.json:
+        _render.print_json(result)
+    elif not quiet:
+        print_summary(result, _render.console(stderr=output is None), by_texts=False)
+
+
+def _refuse(request: ClusterRequest) -> None:
+    for name in ("unlike", "source", "golden", "dissimilarity"):
+        if getattr(request, name) is not None:
+            raise ParameterError(f"--{name} needs all rows in memory. Leave it out, or give --no-stream.")
+
+
+def _columns(path: Path, reading: Reading, left_out: set[str | None]) -> list[str] | None:
+    """Names of the columns to read; None for all of a .npy file."""
+    if path.suffix == ".npy":
+        return None
+    if reading.columns is not None:
+        return column_names(reading.columns)
+    schema = require_pyarrow().parquet.read_schema(parquet_files(path)[0])
+    return [name for name in schema.names if name not in left_out]
+
+
+def _scaled(rows: StoredRows, how: str, *, is_table: bool) -> StoredRows:
+    """Rows with scaled columns: of a table they are standardised by default, a matrix is used as it is."""
+    if how == "none" or (how == "auto" and not is_table):
+        return rows
+    if how == "robust":
+        raise ParameterError("--scale robust needs all rows in memory. Use standard, minmax or none, or --no-stream.")
+    lowest, highest = np.full(rows.shape[1], np.inf), np.full(rows.shape[1], -np.inf)
+    total, squares = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
+    first = rows.read(0, 1)[0].astype(np.float64)
+    for start in range(0, len(rows), BATCH_ROWS):
+        block = rows.read(start, min(start + BATCH_ROWS, len(rows))).astype(np.float64) - first
+        lowest, highest = np.minimum(lowest, block.min(axis=0)), np.maximum(highest, block.max(axis=0))
+        total += block.sum(axis=0)
+        squares += (block**2).sum(axis=0)
+    mean = total / len(rows)
+    if how == "minmax":
+        shift, width = first + lowest, highest - lowest
+    else:
+        shift, width = first + mean, np.sqrt(np.maximum(squares / len(rows) - mean**2, 0))
+    width = np.where(width > 0, width, 1).astype(rows.dtype)
+    shift = shift.astype(rows.dtype)
+    return rows.prepared(lambda block: np.divide(np.subtract(block, shift, out=block), width, out=block))
+
+
+def _knowledge(request: ClusterRequest, reading: Reading, path: Path, n_rows: int) -> KnownConstraints:
+    """Constraints on the rows; of ids, only those in the file of answers are kept in memory."""
+    if request.label_column is not None:
+        raise ParameterError("--label-column needs all rows in memory. Give --no-stream, or a file of answers with -c.")
+    if request.constraints is None:
+        return KnownConstraints(None, [])
+    if reading.id_column is None:
+        file = FileOfAnswers.read(request.constraints, Table(str(path), {}, (), n_rows), None)
+        return KnownConstraints(file.constraints.numbered(), _classes(file.constraints), file.n_unsure)
+    places, ids = _places(request.constraints, reading, path)
+    file = FileOfAnswers.read(request.constraints, Table(str(path), {reading.id_column: ids}, (), len(ids)), ids)
+    some = file.constraints.numbered()
+    known = Constraints(
+        places[some.must_link], places[some.cannot_link],
+        must_link_confidence=some.must_link_confidence, cannot_link_confidence=some.cannot_link_confidence,
+        labels=None if some.labels is None else _spread(some.labels, places, n_rows),
+        n_samples=n_rows,
+    )  # fmt: skip
+    return KnownConstraints(known, _classes(file.constraints), file.n_unsure)
+
+
+def _classes(constraints: Constraints) -> list[str]:
+    return [] if constraints.classes is None else list(constraints.classes.tolist())
+
+
+def _spread(labels: NDArray[np.int64], places: NDArray[np.int64], n_rows: int) -> NDArray[np.int64]:
+    found = np.full(n_rows, -1, dtype=np.int64)
+    found[places] = labels
+    return found
+
+
+def _places(answers: Path, reading: Reading, path: Path) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Rows whose id occurs anywhere in the file of answers, and their ids."""
+    named = {str(value) for column in read_table(answers).values.values() for value in column.ravel().tolist()}
+    named |= {name.removesuffix(".0") for name in named}
+    places: list[int] = []
+    found: dict[Any, int] = {}
+    first = 0
+    for ids in _ids(path, reading.id_column):
+        for place, value in enumerate(ids.tolist()):
+            if str(value) in named:
+                if value in found:
+                    raise DataError(
+                        f'Column "{reading.id_column}" of {path} names two rows "{value}" (rows {found[value]} and '
+                        f"{first + place}). Ids must differ: choose another column."
+                    )
+                found[value] = first + place
+                places.append(first + place)
+        first += len(ids)
+    return np.array(places, dtype=np.int64), np.array(list(found), dtype=object if not found else None)
+
+
+def _ids(path: Path, name: str | None) -> Iterator[NDArray[Any]]:
+    """The ids of the rows, by the batch."""
+    pyarrow = require_pyarrow()
+    for one in parquet_files(path):
+        with pyarrow.parquet.ParquetFile(one, pre_buffer=False, buffer_size=1 << 20) as file:
+            if name not in file.schema_arrow.names:
+                raise ParameterError(f'{one} has no column "{name}". It has {", ".join(file.schema_arrow.names)}.')
+            for batch in file.iter_batches(BATCH_ROWS, columns=[name], use_threads=False):
+                yield batch.column(0).to_numpy(zero_copy_only=False)
+
+
+def _labelled(
+    path: Path, reading: Reading, estimator: Any, known: KnownConstraints, names: dict[int, str]
+) -> Iterator[dict[str, Any]]:
+    """Id or number, and cluster, of the rows, by the batch."""
+    labels = estimator.labels_
+    key = "row" if reading.id_column is None else "id" if reading.id_column == "cluster" else reading.id_column
+    if reading.id_column is None:
+        starts = range(0, len(labels), BATCH_ROWS)
+        batches: Iterator[NDArray[Any]] = (np.arange(at, min(at + BATCH_ROWS, len(labels))) for at in starts)
+    else:
+        batches = _ids(path, reading.id_column)
+    first = 0
+    for ids in batches:
+        here = labels[first : first + len(ids)]
+        clusters = np.array([names[label] for label in here.tolist()]) if known.class_names else here
+        yield {str(key): ids, "cluster": clusters}
+        first += len(ids)
+
+
+def _violated(estimator: Any, known: KnownConstraints) -> dict[str, Any]:
+    """Violated pairs for the summary."""
+    if known.constraints is None:
+        return {}
+    result: dict[str, Any] = {"violated": {}, "unsure": known.n_unsure}
+    for kind in ("must_link", "cannot_link"):
+        given = getattr(known.constraints, kind)
+        labels = estimator.labels_[given]
+        apart = labels[:, 0] != labels[:, 1]
+        broken = given[apart if kind == "must_link" else ~apart]
+        if len(given):
+            result["violated"][kind] = {"count": len(broken), "of": len(given)}
+        result[f"violated_{kind}"] = broken.tolist()
+    return result
+
+
+@contextmanager
+def _stops(checkpoint: Checkpoint) -> Iterator[None]:
+    """Let Ctrl-C stop the fit after the present round, and a second Ctrl-C at once."""
+
+    def stop(*_: Any) -> None:
+        if checkpoint.stop_requested:
+            raise KeyboardInterrupt
+        checkpoint.stop_requested = True
+        _exits.say("stopping", "after this round, to keep the rounds so far. Ctrl-C again stops at once.", "yellow")
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
