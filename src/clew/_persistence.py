@@ -86,13 +86,13 @@ def _mismatch(value: Any, form: Learned, sizes: dict[str, int]) -> str:
             sizes.update(found)
             break
     else:
-        return f"has shape {shape}, which does not fit the rest"
+        return f"has shape {shape}, which does not fit the other attributes"
     if numbers.dtype != object and not (np.isfinite(numbers).all() and (numbers >= form.low).all()):
         return "holds a number that is missing or out of range"
     if form.below is not None and (numbers >= sizes[form.below]).any():
         return "holds a number that is out of range"
     if form.counts is not None and value != sizes.setdefault(form.counts, value):
-        return f"is {value}, which does not fit the rest"
+        return f"is {value}, which does not fit the other attributes"
     return ""
 
 

@@ -134,7 +134,7 @@ def _ends(X: Any, pairs: IntArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _overlaps(vectors: tuple[FloatArray, FloatArray], onto: tuple[FloatArray, FloatArray]) -> FloatArray:
-    """Overlap of each vector, projected on the line of each other vector, with that vector."""
+    """Project each vector onto the line of each other vector, and return the overlap of the two."""
     start, end = onto
     length = np.linalg.norm(end - start, axis=1)
     direction = (end - start) / np.where(length > 0, length, 1.0)[:, None]

@@ -236,7 +236,7 @@ def records_of(constraints: Constraints) -> dict[str, list[Any]]:
 
 
 def kinds_of(records: AnswerTable) -> np.ndarray[Any, Any]:
-    """Kind of each record: must, cannot, unsure, or one of the words for other constraints than pairs."""
+    """Kind of each record: must, cannot, unsure, or the word of a constraint that is not a pair."""
     kinds = []
     for place, answer in enumerate(records.column("answer")[1]):
         kind = answer_kind(answer) or key_of(answer).casefold()

@@ -147,10 +147,10 @@ def merge_chain(
 ) -> cython.Py_ssize_t:
     """Merge until every merge is blocked, along chains of nearest neighbours; return the number of merges.
 
-    For linkages 0 to 3 only. `alive` lists the clusters in increasing order. `distances`, `sizes` and `alive` are used
-    up; `chain` and `tops` (all 0) have an entry per row. Writes `pairs` (the first of a pair keeps its name) and
-    `heights`, children before parents but not sorted. A parent is never lower than its children. Ties: the cluster
-    before in the chain, then the lowest row.
+    For linkages 0 to 3 only. `alive` lists the clusters in increasing order. `distances`, `sizes` and `alive` are
+    overwritten; `chain` and `tops` (all 0) have an entry per row. Writes `pairs` (a merged cluster has the name of the
+    first one) and `heights`, children before parents but not sorted. A parent is never lower than its children. Ties:
+    the previous cluster in the chain, then the lowest row.
     """
     n_alive: cython.Py_ssize_t = alive.shape[0]
     length: cython.Py_ssize_t = 0

@@ -22,7 +22,7 @@ def _root(parent: cython.longlong[::1], component: cython.longlong) -> cython.lo
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def _mark_enemies(
+def _mark_cannot_linked(
     cluster: cython.longlong,
     edge_ptr: cython.const[cython.longlong][::1],
     edges: cython.const[cython.longlong][::1],
@@ -193,7 +193,7 @@ def merge_edges(
                 kept, gone = gone, kept
             values[edge] = -1.0
             turn += 1
-            _mark_enemies(
+            _mark_cannot_linked(
                 gone, edge_ptr, edges, clique_ptr, cliques, member_ptr, members, parent, following, marks, turn
             )
             if marks[kept] == turn:
@@ -348,7 +348,7 @@ def merge_centroids(
             # Search the nearest cluster after the chosen one: at first of each, then of those whose turn has come.
             kept = alive[chosen]
             turn += 1
-            _mark_enemies(
+            _mark_cannot_linked(
                 kept, edge_ptr, edges, clique_ptr, cliques, member_ptr, members, parent, following, marks, turn
             )
             nearest[kept] = -1
@@ -382,7 +382,7 @@ def merge_centroids(
                 if gone < 0:
                     break
                 turn += 1
-                _mark_enemies(
+                _mark_cannot_linked(
                     gone, edge_ptr, edges, clique_ptr, cliques, member_ptr, members, parent, following, marks, turn
                 )
                 if marks[kept] == turn or _squared_distance(centers, kept, centers, gone) != best:
@@ -400,7 +400,7 @@ def merge_centroids(
                 for column in range(pivots.shape[0]):
                     to_pivots[kept, column] = _squared_distance(centers, kept, pivots, column) ** 0.5
                 turn += 1
-                _mark_enemies(
+                _mark_cannot_linked(
                     kept, edge_ptr, edges, clique_ptr, cliques, member_ptr, members, parent, following, marks, turn
                 )
                 left = 0

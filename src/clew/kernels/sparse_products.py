@@ -19,12 +19,12 @@ def top_products(
 ):
     """Write the rows with the largest products with each query row, and the products.
 
-    Query row q has the values ``values[row_ptr[q]:row_ptr[q + 1]]`` of the features beside them. Feature f has the
-    ``weights`` of the ``rows`` in ``feature_ptr[f]:feature_ptr[f + 1]``. Row ``own + q`` is the query row itself and is
-    left out; a negative `own` leaves none out. The features of a query row are read in their order until `most_visited`
-    entries of `rows` have been read, so the first features count most. Writes `neighbours` and `products`, largest
-    product first, padded with -1 and 0 if no further row shares a feature. Work space with an entry per row: `sums` (0
-    on entry) and `touched`. Ties: the row that was reached first.
+    Query row q has the values ``values[row_ptr[q]:row_ptr[q + 1]]`` of the features at the same positions. Feature f
+    has the ``weights`` of the ``rows`` in ``feature_ptr[f]:feature_ptr[f + 1]``. Row ``own + q`` is the query row
+    itself and is left out; a negative `own` leaves none out. The features of a query row are read in their order until
+    `most_visited` entries of `rows` have been read, so the first features count most. Writes `neighbours` and
+    `products`, largest product first, padded with -1 and 0 if no further row shares a feature. Work space with an entry
+    per row: `sums` (0 on entry) and `touched`. Ties: the row that was reached first.
     """
     query: cython.Py_ssize_t
     entry: cython.Py_ssize_t
@@ -88,7 +88,8 @@ def pair_products(
 ):
     """Write the product of rows `firsts[p]` and `seconds[p]` to `products[p]`, for every p.
 
-    Row r has the values ``values[row_ptr[r]:row_ptr[r + 1]]`` of the features beside them, in rising order.
+    Row r has the values ``values[row_ptr[r]:row_ptr[r + 1]]`` of the features at the same positions of `features`, in
+    ascending order.
     """
     pair: cython.Py_ssize_t
     one: cython.longlong

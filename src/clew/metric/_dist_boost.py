@@ -100,7 +100,7 @@ class DistBoost(MetricLearner):
 
     The weight of a row is the sum of the weights of its pairs. In the mixture, a row whose weight is v times the mean
     counts as v must-linked copies. The mixtures satisfy all pairs, as in `ConstrainedGaussianMixture`. If no labels do,
-    they satisfy those that `Constraints.repair` keeps; all pairs count in r.
+    they satisfy the pairs that `Constraints.repair` keeps; all pairs count in r.
 
     `transform` gives a row a column per round and component, with
     :math:`p \sqrt{\alpha_t / (2 \sum_t \alpha_t)}` in the columns of its own components. The squared Euclidean

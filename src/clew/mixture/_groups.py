@@ -83,7 +83,7 @@ class GroupKnowledge:
         self.n_exact, self.n_loopy = self._graph.n_exact, self._graph.n_loopy
 
     def expect(self, log_densities: FloatArray, log_weights: FloatArray) -> Expectation:
-        """The E-step (Eq. 7 to 9): in closed form for free rows, by inference on the graph of units and labels."""
+        """The E-step (Eq. 7 to 9): in closed form for free rows, else by inference on the graph of units and labels."""
         units = self.units
         if not len(units.rows):
             total = normalise_rows(log_densities, log_weights)

@@ -108,7 +108,7 @@ class PairKnowledge:
         self._posteriors = np.zeros((0, n_states))
 
     def expect(self, log_densities: FloatArray, log_weights: FloatArray) -> Expectation:
-        """The E-step: in closed form for free rows, by inference on the graph of units for the others."""
+        """The E-step: in closed form for free rows, and by inference on the graph of units for all other rows."""
         units = self.units
         if not len(units.rows):
             total = normalise_rows(log_densities, log_weights)

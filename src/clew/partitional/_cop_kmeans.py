@@ -71,7 +71,7 @@ class COPKMeans(KMeansFamily):
     Time O(t (n k d + m k)) for t rounds and m pairs, plus the exact search where it is needed (exponential in the worst
     case, bounded by `work_limit`); memory O(n + k d + m) beyond a copy of X.
     Departs from [1]_: must-linked rows move as one block. Blocks with cannot-links are visited in seeded random order.
-    A round's labelling is kept only if it lowers J. Otherwise blocks move one at a time from the labelling before, so
+    A round's labelling is kept only if it lowers J. Otherwise blocks move one at a time from the previous labelling, so
     that J never rises. If no cluster is left for a block, an exact search starts. An empty cluster restarts at the row
     farthest from its centre.
 
