@@ -466,6 +466,7 @@ def pretrain(
             kept = rng.random(values.shape, dtype=np.float32) >= _CORRUPTED
             errors.append(training.reconstruct(values, values * kept) * len(batch))
         history.append(sum(errors) / rows.n_rows)
+        _refuse_divergence("pre-training", len(history), history[-1], learning_rate)
         if report(len(history), history[-1], 0.0) is False:
             break
     return training.weights, np.array(history)
@@ -504,9 +505,18 @@ def deep_clustering(
         before, now = now.labels, _embedded(rows, shape, training)
         changed.append(float((now.labels != before).mean()))
         history.append(objective(now.shares, used, weights))
+        _refuse_divergence("clustering", n_iter, history[-1], learning_rate)
         if report(n_iter, history[-1], changed[-1]) is False or changed[-1] < tol:
             break
     return DeepClusters(training.weights, training.centers, now.labels, used, history, changed)
+
+
+def _refuse_divergence(stage: str, n_iter: int, objective: float, learning_rate: float) -> None:
+    if not np.isfinite(objective):
+        raise ParameterError(
+            f"{stage} of DeepConstrainedClustering diverged in round {n_iter} with learning_rate={learning_rate:g}. "
+            "Lower learning_rate."
+        )
 
 
 class _Embedded(NamedTuple):

@@ -261,6 +261,17 @@ def test_wrong_parameters_are_named(torch, wrong, sentence):
         DeepConstrainedClustering(2, **SMALL | wrong).fit(np.eye(4))
 
 
+def test_training_that_diverges_is_refused(torch, seed):
+    X, _ = blobs(seed)
+    for options in ({"pretrain_epochs": 3}, {"pretrain_epochs": 0}):
+        model = DeepConstrainedClustering(3, **SMALL | {"learning_rate": 1e30} | options)
+        with pytest.raises(
+            ParameterError, match=r"diverged in round \d with learning_rate=1e\+30\. Lower learning_rate"
+        ):
+            model.fit(X)
+        assert not hasattr(model, "labels_")
+
+
 def test_batches_without_a_constraint_learn_from_rows(torch, seed):
     """One pair in eight batches: seven have none."""
     X, _ = blobs(seed, 128)
