@@ -114,3 +114,12 @@ def test_narrow_terminals_fold_long_values():
 def test_a_row_on_a_line_names_its_numbers_and_leaves_out_its_name():
     assert _cards.summary("T-1", {"id": "T-1", "text": "red\ncar", "size": 2, "gap": None}) == "red car · size 2"
     assert len(_cards.summary(0, {"text": "x" * 500})) < 250
+
+
+def test_letters_that_differ_are_marked_in_short_cells():
+    left, right = _cards.marked_letters("Anne Meyer", "ann meyers", plain=True)
+    assert (left.plain, right.plain) == ("Ann*e* Meyer", "ann meyer*s*")
+    left, _ = _cards.marked_letters("1926", "1936", plain=False)
+    assert [(span.start, span.end) for span in left.spans] == [(2, 3)]
+    assert _cards.marked_letters("Anne", "Robert", plain=True) is None
+    assert _cards.marked_letters("ANN", "ann", plain=True) is None

@@ -158,7 +158,7 @@ class Questions:
             raise ParameterError(f"n_clusters={n_clusters!r}: expected an integer >= 1, or None if it is unknown.")
         if is_table(X):
             records = X if records is None else records
-            X = encode(X).X
+            X = encode(X, mixed_as_text=True).X  # records are compared as they are
         self.X = check_matrix(X)
         n_rows = self.X.shape[0]
         self.records = None if records is None else _read_records(records, n_rows)

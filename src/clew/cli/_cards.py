@@ -26,6 +26,8 @@ MOST_NUMBERS = 6
 _LINE = 240
 # Lowest share of common words at which differences between two texts are marked word by word.
 _LEAST_SHARED = 0.4
+# In texts of at most this many letters that share at least this part of them, single letters are marked.
+_MOST_LETTERS, _LEAST_SHARED_LETTERS = 60, 0.75
 
 # Unicode characters that reverse the direction of all following text, even after the end of a value.
 _BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -80,7 +82,8 @@ def pair_card(names: Sequence[Any], rows: Sequence[Mapping[str, Any]], console: 
         if field in equal:
             table.add_row("", Text(shown(field), "dim"), *(Text(_cut(text, most), "dim") for text in texts))
         else:
-            left, right = marked(*texts, plain=console.color_system is None, most=most)
+            plain = console.color_system is None
+            left, right = marked_letters(*texts, plain=plain) or marked(*texts, plain=plain, most=most)
             right.append(_difference(*(row.get(field) for row in rows)), "dim")
             table.add_row("≠", Text(shown(field)), left, right)
     if hidden:
@@ -105,6 +108,23 @@ def _difference(left: Any, right: Any) -> str:
     """Return the difference between two numbers, right minus left."""
     numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in (left, right)]
     return f"  ({right - left:+.4g})" if all(numbers) else ""
+
+
+def marked_letters(left: str, right: str, *, plain: bool) -> tuple[Text, Text] | None:
+    """Mark the letters that occur in only one of two short texts. None if the texts are long, or share few letters."""
+    if max(len(left), len(right)) > _MOST_LETTERS:
+        return None
+    matcher = difflib.SequenceMatcher(None, left.casefold(), right.casefold(), autojunk=False)
+    same_length = len(left.casefold()) == len(left) and len(right.casefold()) == len(right)
+    if not same_length or not _LEAST_SHARED_LETTERS <= matcher.ratio() < 1:
+        return None
+    texts = (Text(), Text())
+    for kind, *ends in matcher.get_opcodes():
+        for text, whole, (start, end) in zip(texts, (left, right), (ends[:2], ends[2:]), strict=True):
+            part = whole[start:end]
+            is_marked = kind != "equal" and bool(part)
+            text.append(f"*{part}*" if is_marked and plain else part, _DIFFERS if is_marked else None)
+    return texts
 
 
 def marked(left: str, right: str, *, plain: bool, most: int | None = None) -> tuple[Text, Text]:

@@ -67,10 +67,13 @@ class Column:
         return ", ".join(shown[:MOST_NAMED]) + more
 
 
-def understood(name: str, values: Any, *, chosen: bool, source: str = "the data") -> Column:
+def understood(
+    name: str, values: Any, *, chosen: bool, source: str = "the data", mixed_as_text: bool = False
+) -> Column:
     """Detect the kind of a column. A column that the user chose is never treated as ids.
 
-    A column of numbers or dates may have a few unreadable cells. Raises `DataError` if there are too many.
+    A column of numbers or dates may have a few unreadable cells. If there are too many, the column is text with
+    `mixed_as_text`; otherwise `DataError` is raised.
     """
     if sparse.issparse(values) or values.ndim == 2:
         return Column(name, "vector", values)
@@ -102,7 +105,8 @@ def understood(name: str, values: Any, *, chosen: bool, source: str = "the data"
     spelled = _one_spelling(known)
     if len(set(spelled.values())) <= MOST_CATEGORIES and 2 * len(set(spelled.values())) <= len(known):
         return Column(name, "category", np.array([spelled.get(cell, "") for cell in cells], dtype=object))
-    for kind, found in written.items():
+    if written and not mixed_as_text:
+        kind, found = next(iter(written.items()))
         _refuse(source, name, kind, cells, found)
     return Column(name, "text", text)
 

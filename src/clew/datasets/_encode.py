@@ -124,6 +124,7 @@ def encode(
     text: Any = "auto",
     vectors: Any = None,
     image_folder: str | os.PathLike[str] | None = None,
+    mixed_as_text: bool = False,
     random_state: int = 0,
 ) -> Encoded:
     """Turn any table into vectors, and describe how.
@@ -152,6 +153,9 @@ def encode(
         given.
     image_folder : path, optional
         Folder of the image files. Default: the folder of the table. Files outside it are not opened.
+    mixed_as_text : bool, default=False
+        Whether a column of numbers or dates with too many other cells is read as text, as for dirty records. By default
+        such a column raises an error.
     random_state : int
         Seed of the reduction of texts.
 
@@ -194,7 +198,9 @@ def encode(
         if name not in chosen:
             told[name] = ("left out", "it names the rows" if name == id_column else "not among the columns to use")
             continue
-        column = understood(name, table.column(name), chosen=columns is not None, source=table.source)
+        column = understood(
+            name, table.column(name), chosen=columns is not None, source=table.source, mixed_as_text=mixed_as_text
+        )
         if column.kind in ("number", "date"):
             numbers.append(column)
             parts[name] = np.empty(0)  # placeholder

@@ -435,6 +435,7 @@ def encoded(table: Table, settings: dict[str, Any]) -> Encoded:
         columns=settings["columns"],
         scale=settings["scale"],
         text=settings["text"],
+        mixed_as_text=settings.get("groups") == "small",
         random_state=settings["random_state"],
     )
 

@@ -126,3 +126,40 @@ def _far_and_near(entity):
     large = [tuple(rows[:2].tolist()) for rows in groups if len(rows) == 2][:2]
     alone = [int(rows[0]) for rows in groups if len(rows) == 1][:4]
     return [(alone[0], alone[1]), (alone[2], alone[3])], large
+
+
+def test_a_column_of_dates_with_many_other_cells_is_compared_as_text(seed):
+    found = record_table("people_dirty", 200, seed)
+    questions = Questions(as_table(found.columns), UncertainMatches(), random_state=0)
+    answer(questions, Oracle(found.entity), 5)
+    assert f(found.entity, questions.labels()) > 0.7
+
+
+@pytest.mark.parametrize(
+    ("rows", "n_groups"),
+    [
+        ([{"name": word} for word in ("ann", "bob", "cleo", "dave", "eve")], 5),
+        ([{"name": "ann", "city": "rome"}] * 4 + [{"name": "zoe", "city": "oslo"}] * 2, 2),
+        ([{"name": "ann"}, {"name": "anne"}, {"name": ""}, {"name": "bob"}], None),
+    ],
+)
+def test_odd_tables_can_be_asked_about(rows, n_groups):
+    questions = Questions(rows, UncertainMatches(), random_state=0)
+    labels = questions.labels()
+    assert n_groups is None or len(set(labels.tolist())) == n_groups
+    while (pair := questions.ask()) is not None:
+        questions.tell(pair, "different" if rows[pair.first] != rows[pair.second] else "same")
+    labels = questions.labels()
+    for one, two in [(0, 1), (0, 2), (2, 3)]:
+        assert (labels[one] == labels[two]) == (rows[one] == rows[two])
+
+
+def test_contradictory_answers_are_kept_and_used_as_evidence(seed):
+    questions, found = asking("people", 160, seed)
+    answer(questions, Oracle(found.entity), 10)
+    group = next(rows for rows in map(np.flatnonzero, found.entity == np.arange(60)[:, None]) if len(rows) >= 3)
+    for one, two, word in [(0, 1, "same"), (1, 2, "same"), (0, 2, "different")]:
+        questions.add(Answered(Pair(int(group[one]), int(group[two])), word))
+    assert len(questions.conflicts) == 1
+    assert len(questions.answers) == 13
+    assert len(set(questions.labels()[group].tolist())) <= 2

@@ -39,7 +39,7 @@ export function shown(value) {
   return String(value);
 }
 
-// A card for a row; beside `other`, what differs is marked.
+// A card for a row; beside `other`, what differs is marked and equal cells are dimmed.
 export function card(row, other, attributes) {
   const columns = Object.keys(row.values).filter((column) => !isId(row, column));
   const big = [];
@@ -47,9 +47,10 @@ export function card(row, other, attributes) {
   for (const column of columns) {
     const value = row.values[column];
     const against = other?.values[column];
-    const differs = other !== undefined && other !== null && JSON.stringify(value ?? null) !== JSON.stringify(against ?? null);
+    const beside = other !== undefined && other !== null;
+    const differs = beside && JSON.stringify(value ?? null) !== JSON.stringify(against ?? null);
     const kind = kindOf(value);
-    if (kind === "plain") fields.push(h("tr", { class: differs ? "differs" : "" }, h("th", { scope: "row" }, column), h("td", { dir: "auto" }, mark(shown(value), differs, howMuch(value, against)))));
+    if (kind === "plain") fields.push(h("tr", { class: differs ? "differs" : beside ? "equal" : "" }, h("th", { scope: "row" }, column), h("td", { dir: "auto" }, (differs && letters(value, against)) || mark(shown(value), differs, howMuch(value, against)))));
     else big.push(block(kind, row.id, column, value, against));
   }
   return h(
@@ -104,7 +105,28 @@ export function marked(text, other) {
   return parts.map((part) => (part.differs ? h("mark", {}, part.text) : part.text));
 }
 
+// Letters of a short text that are not in the other one. null where that tells nothing: few letters are shared, or only
+// signs differ. Then the whole cell is marked.
+function letters(text, other) {
+  if (typeof text !== "string" || typeof other !== "string") return null;
+  const [left, right] = [[...text], [...other]];
+  if (Math.max(left.length, right.length) > MOST_LETTERS) return null;
+  const kept = common(left, right);
+  const isLetter = (letter) => /[\p{L}\p{N}]/u.test(letter);
+  const counted = Math.max(left.filter(isLetter).length, right.filter(isLetter).length);
+  if (kept.size < 0.6 * counted || (kept.size === counted && left.length >= right.length)) return null;
+  const parts = [];
+  left.forEach((letter, place) => {
+    const differs = isLetter(letter) && !kept.has(place);
+    const last = parts.at(-1);
+    if (last && last.differs === differs) last.text += letter;
+    else parts.push({ differs, text: letter });
+  });
+  return parts.map((part) => (part.differs ? h("mark", { class: "letters" }, part.text) : part.text));
+}
+
 const MOST_WORDS = 600;
+const MOST_LETTERS = 80;
 
 function common(left, right) {
   const plain = (word) => word.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
