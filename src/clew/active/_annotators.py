@@ -52,6 +52,18 @@ class AnswerArrays(NamedTuple):
         return cls(first, second, sign, annotator, confidence)
 
 
+class AnnotatorErrors(NamedTuple):
+    """Errors of one annotator: the number of answers that look wrong, and the estimated share of wrong answers."""
+
+    looks_wrong: int
+    error_rate: float | None
+
+
+def name_key(name: str) -> str:
+    """The key of an annotator: names that differ only in case, or in spaces at the ends, are one person."""
+    return name.strip().casefold()
+
+
 # For each annotator: the error rate about rows of one group, and about rows of two groups.
 Rates = dict[int, tuple[float, float]]
 
@@ -81,6 +93,19 @@ def estimate_rates(answers: AnswerArrays, together: FloatArray | None, told: flo
         )
         rates[one] = (missed, falsely)
     return rates
+
+
+def count_errors(answers: AnswerArrays, agreement: FloatArray, annotators: list[str]) -> dict[str, AnnotatorErrors]:
+    """Errors of every annotator by `name_key`, given the probability that each answer is right (NaN: unknown)."""
+    known = (answers.annotator != CERTAIN) & ~np.isnan(agreement)
+    wrong, who = 1 - agreement[known], answers.annotator[known]
+    common = (wrong.sum() + USUAL_RATE * _ALL_STRENGTH) / (len(wrong) + _ALL_STRENGTH)
+    found = {}
+    for number, name in enumerate(annotators):
+        mine = wrong[who == number]
+        rate = (mine.sum() + common * _ONE_STRENGTH) / (len(mine) + _ONE_STRENGTH)
+        found[name_key(name)] = AnnotatorErrors(int((mine > 0.5).sum()), float(rate))
+    return found
 
 
 def log_odds(answers: AnswerArrays, rates: Rates) -> FloatArray:

@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from clew._validation import check_parameters, integer, words
+from clew.active._annotators import AnnotatorErrors
 from clew.active._answer_errors import check_question, own_probabilities, place_rows, placed_rows
 from clew.active._answers import Pair
 from clew.active._explore_consolidate import half_placed
 from clew.active._group_sizes import Comparison, data_show_small_groups, groups_keep_appearing
 from clew.active._posterior import Posterior
-from clew.active._second_opinions import likely_labels, next_opinion, posterior_of
+from clew.active._second_opinions import annotator_errors, likely_labels, next_opinion, posterior_of
 from clew.active._strategy import Strategy
 from clew.active._uncertain_matches import UncertainMatches
 from clew.active._view import View
@@ -158,6 +159,12 @@ class Auto(Strategy):
             return Comparison.of(large, self._matches().unanswered_labels(view), np.random.default_rng(0))
 
         return view.once(f"auto comparison {self.n_neighbors} {self.random_state}", compare)
+
+    def annotator_errors(self, view: View) -> dict[str, AnnotatorErrors]:
+        """Estimated errors of every annotator; empty while answers are facts, or if groups are small."""
+        if self.groups == "small" or not view.expects_errors or not len(view.answer_arrays.first):
+            return {}
+        return annotator_errors(view, self._beliefs(view))
 
     def _matches(self) -> UncertainMatches:
         return UncertainMatches(n_neighbors=self.n_neighbors, random_state=self.random_state)

@@ -281,17 +281,21 @@ class Questions:
 
     # -- answering -------------------------------------------------------------------------------------------------
 
-    def tell(self, question: Any, answer: Any, *, confidence: float = 1.0) -> bool:
+    def tell(self, question: Any, answer: Any, *, confidence: float = 1.0, annotator: str = "") -> bool:
         """Record the answer to a pending question. Answers may come in any order.
 
         Returns False if the answer contradicts earlier answers. It is then logged, but not used until `undo` or
-        `revise` resolves the conflict (see `conflicts`). An invalid answer raises an error and changes nothing.
+        `revise` resolves the conflict (see `conflicts`). An invalid answer raises an error and changes nothing. If
+        answers may be wrong, the error rate of each `annotator` is estimated.
         """
         question = self._asked(question)
         reply = question.read(answer) if isinstance(question, Which) else Answer.of(answer)
         if not isinstance(confidence, int | float | np.number) or not 0 < confidence <= 1:
             raise ParameterError(f"confidence={confidence!r}: expected a number in (0, 1].")
-        return self._enter(Answered(question, reply, float(confidence), self._foreseen(question)))
+        if not isinstance(annotator, str):
+            raise ParameterError(f"annotator={annotator!r}: expected a name.")
+        votes = ((annotator, reply, float(confidence)),) if annotator else ()
+        return self._enter(Answered(question, reply, float(confidence), self._foreseen(question), votes=votes))
 
     def add(self, entry: Answered) -> bool:
         """Record an answer to a question asked elsewhere, or volunteered pairs. Returns the same as `tell`."""
@@ -338,6 +342,7 @@ class Questions:
         place, later = places[-1], self._log[places[-1] + 1 :]
         old = self._log[place]
         new = self._read(Answered(old.question, answer, old.confidence, old.expected))
+        new = replace(new, votes=tuple((name, new.answer, confidence) for name, _, confidence in old.votes))
         self._go_back(place)
         self._go_on([new, *later])
         return not self._log[place].conflict

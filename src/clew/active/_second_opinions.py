@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from clew.active._annotators import CERTAIN, AnswerArrays
+from clew.active._annotators import CERTAIN, AnnotatorErrors, AnswerArrays, count_errors
 from clew.active._answers import Pair
 from clew.active._posterior import Chain, Posterior, fit_posterior
 from clew.active._view import View
@@ -142,6 +142,13 @@ def _same_group(view: View, posterior: Posterior) -> Pair | None:
         if member is not None:
             return Pair(row, member, why="Are these two groups the same?", check=True)
     return None
+
+
+def annotator_errors(view: View, posterior: Posterior) -> dict[str, AnnotatorErrors]:
+    """Errors of every annotator, by `name_key`."""
+    answers = view.answer_arrays
+    n_prior = len(posterior.agreement) - len(answers.first)
+    return count_errors(answers, posterior.agreement[n_prior:], view.annotators)
 
 
 def likely_labels(view: View, posterior: Posterior) -> IntArray:

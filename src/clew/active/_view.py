@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from clew.active._annotators import CERTAIN, AnswerArrays
+from clew.active._annotators import CERTAIN, AnswerArrays, name_key
 from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair
 from clew.active._knowledge import Knowledge
 from clew.active._pending import PendingQuestions
@@ -207,10 +207,10 @@ class View:
         Returns False if the pairs contradict the closure so far. They are then not used, but count as asked. `votes`
         are the answers of each annotator, if they are known; volunteered pairs are certain.
         """
-        self._n_evidence.append(len(self._confidence))
-        self._vote([("", said, 1.0)] if votes is None else votes, certain=volunteered)
         self._marks.append(len(self._journal))
         self.told.append(said)
+        self._n_evidence.append(len(self._confidence))
+        self._vote([("", said, 1.0)] if votes is None else votes, certain=volunteered)
         for pair, answer in said:
             self._said.extend((pair.first, pair.second, _NUMBER[answer], pair.check))
         decided = [(pair, answer) for pair, answer in said if answer is not UNSURE]
@@ -266,7 +266,7 @@ class View:
 
     def _annotator(self, name: str) -> int:
         """Number of an annotator."""
-        key = name.strip().casefold()
+        key = name_key(name)
         if key not in self._numbers:
             self._numbers[key] = len(self.annotators)
             self.annotators.append(name)

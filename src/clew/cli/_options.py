@@ -138,6 +138,15 @@ Strategy = Annotated[
         metavar="NAME", help="Strategy that chooses the questions, such as min-max.", show_default="the best for -k"
     ),
 ]
+ErrorRate = Annotated[
+    float | None,
+    typer.Option(
+        "--error-rate",
+        metavar="SHARE",
+        help="Share of answers that may be wrong, from 0 to below 0.5. Doubtful answers then get a second opinion.",
+        show_default="found from contradictions",
+    ),
+]
 Overlap = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Number of people to ask about each pair.", show_default="1")
 ]

@@ -40,6 +40,7 @@ class ProjectRequest:
     strategy: str | None = None
     metric: str | None = None
     overlap: int | None = None
+    error_rate: float | None = None
     random_state: int | None = None
 
     @property
@@ -63,7 +64,10 @@ class ProjectRequest:
         """The settings that were given by flags."""
         columns = None if self.columns is None else column_names(self.columns)
         method = None if self.method is None else chosen_method(self.method)
-        names = ("id_column", "scale", "text", "n_clusters", "groups", "strategy", "metric", "overlap", "random_state")
+        names = (
+            "id_column", "scale", "text", "n_clusters", "groups", "strategy", "metric", "overlap", "error_rate",
+            "random_state",
+        )  # fmt: skip
         found = {"columns": columns, "method": method} | {name: getattr(self, name) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 

@@ -14,6 +14,7 @@ from clew.cli._options import (
     AsJson,
     Columns,
     Data,
+    ErrorRate,
     IdColumn,
     JudgingModel,
     KeepingMethod,
@@ -49,6 +50,7 @@ def serve(
     method: KeepingMethod = None,
     strategy: Strategy = None,
     overlap: Overlap = None,
+    error_rate: ErrorRate = None,
     random_state: ProjectRandomState = None,
     port: Annotated[
         int | None,
@@ -93,7 +95,7 @@ def serve(
     request = _project.ProjectRequest(
         data=data, project=project, name=name, id_column=id_column, columns=columns, scale=scale, text=text,
         constraints=constraints, n_clusters=n_clusters, groups=groups, method=method, strategy=strategy, metric=metric,
-        overlap=overlap, random_state=random_state,
+        overlap=overlap, error_rate=error_rate, random_state=random_state,
     )  # fmt: skip
     server = _serve.ServerOptions(
         host=host, port=port, token=token, new_token=new_token, hosts=allow_host or [], allow_remote=allow_remote,
@@ -117,6 +119,7 @@ def ask(
     method: KeepingMethod = None,
     strategy: Strategy = None,
     overlap: Overlap = None,
+    error_rate: ErrorRate = None,
     random_state: ProjectRandomState = None,
     name: Name = None,
     annotator: Annotator = "me",
@@ -146,7 +149,7 @@ def ask(
     request = _project.ProjectRequest(
         data=data, project=project, name=name, id_column=id_column, columns=columns, scale=scale, text=text,
         constraints=constraints, n_clusters=n_clusters, groups=groups, method=method, strategy=strategy, metric=metric,
-        overlap=overlap, random_state=random_state,
+        overlap=overlap, error_rate=error_rate, random_state=random_state,
     )  # fmt: skip
     _ask.run(request, annotator, most)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from clew.active._annotators import AnnotatorErrors, name_key
 from clew.session._ledger import Record
 
 
@@ -23,12 +24,28 @@ class PairAgreement:
 
 @dataclass(frozen=True)
 class PersonAgreement:
-    """How often an annotator agrees with the others."""
+    """How often an annotator agrees with the others.
+
+    Attributes
+    ----------
+    annotator : str
+    answered : int
+        Number of answers, "unsure" included.
+    shared, agreed : int
+        Number of answers of others to the same pairs, and how many of them agree.
+    looks_wrong : int
+        Number of answers that are more likely wrong than right, given all answers and the rows. 0 while answers are
+        facts: no error rate is given and no answers contradict each other.
+    error_rate : float or None
+        Estimated share of wrong answers. None while answers are facts.
+    """
 
     annotator: str
     answered: int
     shared: int
     agreed: int
+    looks_wrong: int = 0
+    error_rate: float | None = None
 
 
 @dataclass(frozen=True)
@@ -49,8 +66,11 @@ class Agreement:
     kappa: dict[tuple[str, str], float | None]
 
 
-def agreement(slots: Iterable[list[Record]]) -> Agreement:
-    """Compute agreement from the answers in effect, grouped by pair."""
+def agreement(slots: Iterable[list[Record]], errors: dict[str, AnnotatorErrors] | None = None) -> Agreement:
+    """Compute agreement from the answers in effect, grouped by pair.
+
+    `errors` are the estimated errors of annotators, by `name_key`. Names that differ only in case share an estimate.
+    """
     pairs, shared, agreed, answered = [], Counter[str](), Counter[str](), Counter[str]()
     both: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for records in slots:
@@ -66,7 +86,14 @@ def agreement(slots: Iterable[list[Record]]) -> Agreement:
             agreed[person] += sum(given == answer for given in others)
         for one, two in combinations(sorted(answers), 2):
             both.setdefault((one, two), []).append((answers[one], answers[two]))
-    people = [PersonAgreement(person, answered[person], shared[person], agreed[person]) for person in sorted(answered)]
+    people = []
+    for person in sorted(answered):
+        found = (errors or {}).get(name_key(person), AnnotatorErrors(0, None))
+        people.append(
+            PersonAgreement(
+                person, answered[person], shared[person], agreed[person], found.looks_wrong, found.error_rate
+            )
+        )
     return Agreement(pairs, people, {people: cohens_kappa(given) for people, given in sorted(both.items())})
 
 

@@ -81,6 +81,7 @@ class Known:
         """Rebuild the driver from all answers and corrections in effect. No question is pending then."""
         share = self._ledger.settings["check_share"]
         self._root.check_share = MOST_CHECKS if share is None else share
+        self._root.error_rate = self._ledger.settings.get("error_rate")  # projects of earlier versions have none
         self.slots = self._grouped()
         self.below_overlap = self._pairs_below_overlap()
         self.disputed = {slot: None for slot, records in self.slots.items() if disagree(records)}
@@ -205,7 +206,8 @@ class Known:
         expected = None if record.expected is None else Answer(record.expected)
         if self._rows.positions([record.left])[0] != first:
             first, second = second, first
-        return Answered(Pair(first, second, check=record.check), answer, confidence, expected)
+        votes = tuple((one.annotator, Answer(one.answer), one.confidence) for one in records if not one.aside)
+        return Answered(Pair(first, second, check=record.check), answer, confidence, expected, votes=votes)
 
     def _which(self, record: Record) -> Answered | None:
         position = self._rows.positions((record.left, *record.candidates))
@@ -216,7 +218,8 @@ class Known:
             answer = self._rows.positions([record.right])[0]
         if record.aside:
             answer = UNSURE
-        return Answered(Which(position[0], tuple(position[1:])), answer, record.confidence)
+        votes = ((record.annotator, answer, record.confidence),)
+        return Answered(Which(position[0], tuple(position[1:])), answer, record.confidence, votes=votes)
 
     # -- conflicts -------------------------------------------------------------------------------------------------
 

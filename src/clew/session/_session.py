@@ -14,6 +14,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from clew.active import Auto
+from clew.active._strategy import as_strategy
 from clew.constraints import AnswerRecord, Constraints
 from clew.constraints._records import records_of
 from clew.datasets import Table
@@ -102,6 +104,7 @@ class Session:
         overlap: int = 1,
         lease_seconds: float = 600,
         check_share: float | None = None,
+        error_rate: float | None = None,
         random_state: int = 0,
     ) -> Self:
         """Create a project.
@@ -142,13 +145,16 @@ class Session:
         check_share : float, optional
             Share of check questions, whose answers are already implied, to find errors: from 0 (none) to 0.05.
             Default: only the check questions of the strategy, which `Auto` asks if an answer looks wrong, at most 0.05.
+        error_rate : float, optional
+            Expected share of wrong answers, from 0 to below 0.5. Every answer is then weighed against all others, and
+            second opinions are asked where they pay. Default: answers are facts until some contradict each other.
         random_state : int, default=0
         """
         given = checked(
             {
                 "n_clusters": n_clusters, "groups": groups, "method": method, "strategy": strategy,
                 "overlap": overlap, "metric": metric, "lease_seconds": lease_seconds,
-                "check_share": check_share, "random_state": random_state,
+                "check_share": check_share, "error_rate": error_rate, "random_state": random_state,
             }
         )  # fmt: skip
         check_groups(given)
@@ -221,8 +227,8 @@ class Session:
     def set(self, *, annotator: str = "me", **settings: Any) -> None:
         """Change settings.
 
-        Settings: n_clusters, groups, method, strategy, metric, overlap, lease_seconds, check_share, random_state, and
-        the encoding of rows as vectors: columns, scale, text.
+        Settings: n_clusters, groups, method, strategy, metric, overlap, lease_seconds, check_share, error_rate,
+        random_state, and the encoding of rows as vectors: columns, scale, text.
         """
         check_name(annotator)
         values = checked(settings)
@@ -402,9 +408,12 @@ class Session:
             return self._state.reviews.plan(model)
 
     def agreement(self) -> Agreement:
-        """Agreement of annotators about pairs that were answered more than once."""
+        """Agreement of annotators about pairs that were answered more than once, and how many answers look wrong."""
         with self._project.reading():
-            return agreement(self._state.known.slots.values())
+            known = self._state.known
+            strategy = as_strategy(known.driver.strategy)
+            errors = strategy.annotator_errors(known.driver.view) if isinstance(strategy, Auto) else {}
+            return agreement(known.slots.values(), errors)
 
     def provenance(self, pair: Sequence[Any]) -> list[Event]:
         """The answers and corrections in use that imply the relation between two rows."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from clew._registry import by_method_name, find_method
-from clew._validation import NONE, check_parameters, integer, number, words
+from clew._validation import ERROR_RATE, NONE, check_parameters, integer, number, words
 from clew.active._questions import MOST_CHECKS
 from clew.exceptions import ParameterError
 from clew.session._strategies import strategy_setting
@@ -20,8 +20,8 @@ ENCODING = ("columns", "scale", "text")
 MAKING = ("n_clusters", "groups", "method", "metric", *ENCODING)
 # Settings that `Session.set` can change.
 SETTABLE = (
-    "n_clusters", "groups", "method", "strategy", "overlap", "lease_seconds", "check_share", "random_state",
-    "metric", *ENCODING,
+    "n_clusters", "groups", "method", "strategy", "overlap", "lease_seconds", "check_share", "error_rate",
+    "random_state", "metric", *ENCODING,
 )  # fmt: skip
 SCALES = ("auto", "standard", "minmax", "robust", "none")
 GROUPS = ("auto", "large", "small")
@@ -33,6 +33,7 @@ _ALLOWED = {
     "overlap": integer(1),
     "lease_seconds": number(0),
     "check_share": number(0, MOST_CHECKS) | NONE,
+    "error_rate": ERROR_RATE | NONE,
     "random_state": integer(0),
     "metric": words(*METRICS),
     "scale": words(*SCALES),

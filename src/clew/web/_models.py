@@ -184,5 +184,6 @@ class Settings(Body):
     overlap: Annotated[int, Field(strict=True, ge=1, le=100)] = 1
     lease_seconds: Annotated[float, Field(ge=1, le=1e7, allow_inf_nan=False)] = 600
     check_share: Annotated[float, Field(ge=0, le=0.05, allow_inf_nan=False)] | None = None
+    error_rate: Annotated[float, Field(ge=0, lt=0.5, allow_inf_nan=False)] | None = None
     random_state: Number = 0
     annotator: Annotator = "me"

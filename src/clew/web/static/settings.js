@@ -31,6 +31,7 @@ export function settings(view) {
       text: choice(project.choices.text.map((one) => [one, one]), now.text),
       strategy: choice([["", T.auto], ...project.choices.strategy.map((one) => [one, one])], now.strategy ?? ""),
       overlap: h("input", { type: "number", min: "1", max: "20", value: now.overlap }),
+      error_rate: h("input", { type: "number", min: "0", max: "0.49", step: "0.01", value: now.error_rate ?? "" }),
       check_share: h("input", { type: "number", min: "0", max: "0.05", step: "0.01", value: now.check_share ?? "" }),
     };
     const columns = h("div", { class: "columns", role: "group", "aria-label": T.columns }, project.columns.filter((one) => one !== now.id_column).map((one) => h("label", { class: "check" }, h("input", { type: "checkbox", value: one, checked: (now.columns ?? []).includes(one) }), one)));
@@ -49,6 +50,7 @@ export function settings(view) {
         text: fields.text.value,
         columns: chosen.length ? chosen : null,
         overlap: Number(fields.overlap.value),
+        error_rate: fields.error_rate.value === "" ? null : Number(fields.error_rate.value),
         check_share: fields.check_share.value === "" ? null : Number(fields.check_share.value),
       };
       const changed = Object.fromEntries(Object.entries(wanted).filter(([name, value]) => JSON.stringify(value ?? null) !== JSON.stringify(now[name] ?? null)));
@@ -70,7 +72,7 @@ export function settings(view) {
         "form",
         { onsubmit: save },
         h("fieldset", {}, h("legend", {}, T.clustering), label("groups", T.groups_hint), label("n_clusters", T.n_clusters_hint), label("method", T.method_hint), label("metric", T.metric_hint), label("scale", T.scale_hint), label("text", T.text_hint), h("div", { class: "field wide" }, h("span", {}, T.columns), columns, h("small", {}, T.columns_hint))),
-        h("fieldset", {}, h("legend", {}, T.asking), label("strategy", T.strategy_hint), label("overlap"), label("check_share", T.check_hint)),
+        h("fieldset", {}, h("legend", {}, T.asking), label("strategy", T.strategy_hint), label("overlap"), label("check_share", T.check_hint), label("error_rate", T.error_hint)),
         h("button", { type: "submit", class: "primary" }, T.save),
       ),
       h(
@@ -88,6 +90,7 @@ export function settings(view) {
         agreement.pairs.length
           ? h("table", { class: "log" }, h("thead", {}, h("tr", {}, [T.person, T.pairs, T.share].map((one) => h("th", { scope: "col" }, one)))), h("tbody", {}, agreement.people.map((one) => h("tr", {}, h("td", {}, one.annotator), h("td", { class: "number" }, one.shared), h("td", { class: "number" }, share(one))))))
           : h("p", { class: "hint" }, T.agreementNone),
+        agreement.people.filter((one) => one.looks_wrong).map((one) => h("p", {}, T.looksWrong(one.annotator, one.looks_wrong, one.answered))),
       ),
     );
   }

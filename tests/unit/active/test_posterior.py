@@ -1,0 +1,213 @@
+"""Answers as evidence: the posterior, error rates of annotators, second opinions, and certain knowledge."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from clew import Constraints
+from clew.active import DIFFERENT, SAME, Auto, Oracle, Pair, Questions
+from clew.active._annotators import CERTAIN, AnswerArrays, count_errors, estimate_rates, log_odds
+from clew.active._posterior import greedy_contraction
+from clew.active._questions import run
+from clew.evaluation import adjusted_rand_score
+from clew.exceptions import ParameterError
+
+
+def blobs(seed, n=120, k=3, spread=1.0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % k
+    return rng.normal(0, spread, (n, 2)) + 6 * np.column_stack([np.cos(2 * y), np.sin(2 * y)]), y
+
+
+def arrays(said):
+    """Answers from tuples of two rows, sign, annotator, and perhaps confidence."""
+    columns = np.array([one[:4] for one in said], dtype=np.int64).reshape(-1, 4)
+    return AnswerArrays.of(columns, np.array([one[4] if len(one) > 4 else 1.0 for one in said]))
+
+
+# -- error rates -----------------------------------------------------------------------------------------------------
+
+
+def test_rates_are_posterior_means_under_beta_priors():
+    """Ten answers about rows of one group, two of them "different". The prior is worth ten at the common rate."""
+    answers = arrays([(0, 1, 1, 0)] * 8 + [(0, 1, -1, 0)] * 2)
+    rates = estimate_rates(answers, np.ones(10), None)
+    common = (2 + 0.1 * 20) / (10 + 20)
+    assert rates[0] == pytest.approx(((2 + common * 10) / 20, common))
+
+
+def test_a_careful_and_a_careless_annotator_are_told_apart():
+    rng = np.random.default_rng(0)
+    together = rng.random(400) < 0.5
+    who = np.arange(400) % 2
+    wrong = rng.random(400) < np.where(who, 0.3, 0.02)
+    said = [(0, 1, 1 if same != flipped else -1, one) for same, flipped, one in zip(together, wrong, who, strict=True)]
+    rates = estimate_rates(arrays(said), together.astype(float), None)
+    assert max(rates[0]) < 0.06 and min(rates[1]) > 0.2
+    found = count_errors(arrays(said), np.where(wrong, 0.01, 0.99), ["Ann", "Bob"])
+    assert found["ann"].looks_wrong == wrong[who == 0].sum()
+    assert found["bob"].error_rate > 0.2 > found["ann"].error_rate
+
+
+def test_bias_counts_one_sided_errors_one_sidedly():
+    """Somebody who often says "different" about rows of one group, and never the reverse, is believed in a "same"."""
+    said = [(0, 1, 1, 0)] * 10 + [(0, 1, -1, 0)] * 10 + [(0, 2, -1, 0)] * 20
+    rates = estimate_rates(arrays(said), np.repeat([1.0, 0.0], 20), None)
+    odds = log_odds(arrays([(0, 1, 1, 0), (0, 1, -1, 0)]), rates)
+    assert odds[0] > 1.5 > -odds[1] > 0
+
+
+def test_log_odds_of_certain_and_of_doubtful_answers():
+    answers = arrays([(0, 1, 1, CERTAIN), (0, 1, -1, 0), (0, 1, 1, 0, 0.5), (0, 1, 1, 0, 0.75)])
+    odds = log_odds(answers, {0: (0.1, 0.1)})
+    assert odds == pytest.approx([15, -np.log(9), 0, np.log(0.7 / 0.3)])
+
+
+# -- correlation clustering ------------------------------------------------------------------------------------------
+
+
+def test_contraction_finds_every_partition_that_consistent_answers_describe():
+    for labels in product(range(3), repeat=5):
+        one, two = np.triu_indices(5, 1)
+        odds = np.where(np.array(labels)[one] == np.array(labels)[two], 1.0, -1.0)
+        assert adjusted_rand_score(labels, greedy_contraction(5, one, two, odds)) == 1.0
+
+
+def test_contraction_outvotes_a_wrong_answer():
+    one, two = np.array([0, 0, 1, 0]), np.array([1, 2, 2, 3])
+    found = greedy_contraction(4, one, two, np.array([2.0, 2.0, -2.0, -2.0]))
+    assert found[0] in (found[1], found[2]) and found[3] != found[0]
+    assert len(set(greedy_contraction(3, one[:3], two[:3], np.array([2.0, 2.0, -1.0])).tolist())) == 1
+
+
+# -- questions -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 0.5, 1, float("nan"), "often", True])
+def test_rates_outside_the_range_are_refused(wrong):
+    with pytest.raises(ParameterError, match=r"error_rate=.*expected a number from 0 to below 0\.5"):
+        Questions(np.zeros((4, 1)), error_rate=wrong)
+
+
+def test_wrong_answers_wash_out():
+    X, y = blobs(0)
+    questions = Questions(X, n_clusters=3, random_state=0, error_rate=0.2)
+    oracle = Oracle(y, noise=0.2, random_state=0)
+    scores = []
+    for budget in (50, 100):
+        run(questions, oracle, budget - len(questions.answers))
+        scores.append(adjusted_rand_score(y, questions.labels()))
+    assert scores[0] > 0.85
+    assert scores[1] >= 0.95
+
+
+def test_second_opinions_are_put_to_another_member_and_no_pair_is_repeated():
+    X, y = blobs(1)
+    questions = Questions(X, n_clusters=3, random_state=1, error_rate=0.2)
+    run(questions, Oracle(y, noise=0.2, random_state=1), 80)
+    keys = [entry.question.key for entry in questions.answers]
+    assert len(set(keys)) == len(keys)
+    assert any(entry.question.why == "A second opinion" for entry in questions.answers)
+
+
+def test_an_error_rate_of_zero_means_facts():
+    X, y = blobs(2)
+    first, second = (Questions(X, n_clusters=3, random_state=0, error_rate=rate) for rate in (None, 0.0))
+    for questions in (first, second):
+        run(questions, Oracle(y), 30)
+    assert [entry.question for entry in first.answers] == [entry.question for entry in second.answers]
+
+
+def test_a_resumed_log_asks_and_labels_the_same_and_undo_leads_back():
+    X, y = blobs(3)
+    questions = Questions(X, n_clusters=3, random_state=0, error_rate=0.1)
+    run(questions, Oracle(y, noise=0.1, random_state=0), 47)
+    again = Questions(X, n_clusters=3, random_state=0, error_rate=0.1)
+    again.replay(questions.answers)
+    assert again.ask() == questions.ask()
+    assert (again.labels() == questions.labels()).all()
+    labels, last = questions.labels(), questions.undo()
+    questions.replay([last])
+    assert (questions.labels() == labels).all()
+
+
+def test_certain_knowledge_stays_hard_whatever_answers_say():
+    X, y = blobs(4)
+    known = Constraints([(0, 3), (3, 6)], [(0, 1)])
+    questions = Questions(X, n_clusters=3, constraints=known, random_state=0, error_rate=0.3)
+    questions.replay([((0, 3), DIFFERENT), ((0, 1), SAME), ((6, 9), SAME)])
+    labels = questions.labels()
+    assert labels[0] == labels[3] == labels[6] != labels[1]
+    classes = Constraints(labels=np.where(np.arange(len(y)) < 9, y + 5, -1))
+    questions = Questions(X, n_clusters=3, constraints=classes, random_state=0, error_rate=0.3)
+    run(questions, Oracle(y, noise=0.3, random_state=0), 30)
+    assert (questions.labels()[:9] == y[:9] + 5).all()
+
+
+def test_the_number_of_groups_may_be_unknown():
+    y = np.arange(120) % 4
+    X = np.random.default_rng(5).normal(size=(120, 2)) + 6 * np.column_stack([y // 2, y % 2])
+    questions = Questions(X, random_state=0, error_rate=0.1)
+    run(questions, Oracle(y, noise=0.1, random_state=0), 80)
+    assert adjusted_rand_score(y, questions.labels()) > 0.9
+
+
+def people_run(X, y, rates, budget, seed=0):
+    questions = Questions(X, n_clusters=3, random_state=seed, error_rate=0.15)
+    oracles = {
+        name: Oracle(y, noise=rate, random_state=seed + place) for place, (name, rate) in enumerate(rates.items())
+    }
+    names = list(rates)
+    for place in range(budget):
+        pair = questions.ask()
+        if pair is None:
+            break
+        name = names[place % len(names)]
+        questions.tell(pair, oracles[name](pair), annotator=name)
+    return questions
+
+
+def test_careless_people_are_found_and_count_less():
+    X, y = blobs(6)
+    questions = people_run(X, y, {"Ann": 0.0, "Bob": 0.0, "Eve": 0.4}, 60)
+    errors = Auto().annotator_errors(questions.view)
+    assert errors["eve"].error_rate > 2 * max(errors["ann"].error_rate, errors["bob"].error_rate)
+    assert adjusted_rand_score(y, questions.labels()) > 0.95
+
+
+def test_one_person_who_contradicts_everybody_does_not_win():
+    X, y = blobs(7)
+    questions = people_run(X, y, {"Ann": 0.0, "Bob": 0.0, "Eve": 1.0}, 60)
+    log = questions.answers
+    assert adjusted_rand_score(y, questions.labels()) > 0.95
+    assert Auto().annotator_errors(questions.view)["eve"].looks_wrong > 10
+    assert questions.answers == log
+
+
+def test_a_single_person_without_overlap_has_a_rate_from_the_model():
+    X, y = blobs(8)
+    questions = people_run(X, y, {"Ann": 0.15}, 80)
+    rate = Auto().annotator_errors(questions.view)["ann"].error_rate
+    assert 0.03 < rate < 0.3
+
+
+def test_a_name_that_changes_case_is_one_person():
+    questions = Questions(np.arange(6.0)[:, None], n_clusters=2, error_rate=0.1)
+    for name in ("Ann", "ann ", "ANN"):
+        questions.tell(questions.ask(), "same", annotator=name)
+    assert questions.view.annotators == ["Ann"]
+    assert set(questions.view.answer_arrays.annotator.tolist()) == {0}
+
+
+def test_disagreeing_votes_about_one_pair_are_both_evidence():
+    from clew.active import UNSURE
+    from clew.active._questions import Answered
+
+    questions = Questions(np.arange(6.0)[:, None], n_clusters=2)
+    questions.add(Answered(Pair(0, 1), UNSURE, votes=(("ann", SAME, 1.0), ("bob", DIFFERENT, 1.0))))
+    assert questions.view.expects_errors
+    assert questions.view.answer_arrays.sign.tolist() == [1, -1]
+    questions.undo()
+    assert not questions.view.expects_errors
+    assert not len(questions.view.answer_arrays.sign)
