@@ -12,6 +12,7 @@ from clew.evaluation import same_partition
 from clew.exceptions import DataTypeError, InfeasibleConstraintsError
 from clew.graph import _eigenvectors, _kernels
 from clew.graph._gaussian_process import LabelledRows, fit_weights
+from clew.graph._graph_propagation import repaired
 from clew.graph._kernels import build_kernels, build_neighbor_graph, guess_n_clusters
 
 
@@ -130,3 +131,30 @@ def test_weights_of_rows_are_refused_with_the_methods_that_take_them():
 
 def test_equal_rows_that_look_like_distances_are_clustered_without_a_warning():
     assert len(GraphPropagation(2, n_neighbors=2, random_state=0).fit(np.ones((3, 3))).labels_) == 3
+
+
+def test_a_partition_that_predicts_the_pairs_better_is_kept_and_satisfies_them(seed):
+    """Overlapping Gaussians that k-means separates well: a few random right pairs must not destroy them."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(6), 60)
+    X = 1.9 * rng.normal(size=(6, 8))[y] + rng.normal(size=(360, 8))
+    model = GraphPropagation(6, random_state=0)
+    without = adjusted_rand_score(y, model.fit(X).labels_)
+    known = Constraints.sample(y, 60, random_state=seed)
+    labels = model.fit(X, constraints=known).labels_
+    assert adjusted_rand_score(y, labels) >= without - 0.05
+    assert (labels[known.must_link[:, 0]] == labels[known.must_link[:, 1]]).all()
+    assert (labels[known.cannot_link[:, 0]] != labels[known.cannot_link[:, 1]]).all()
+
+
+def test_clashes_are_repaired_at_the_lowest_loss():
+    """Three components in one cluster, pairwise apart: the two that lose least move, and a fixed one stays."""
+    constraints = Constraints(cannot_link=[(0, 1), (1, 2), (0, 2)], n_samples=3)
+    graph = constraints.closure().graph.part(np.arange(3))
+    scores = np.log(np.array([[0.9, 0.05, 0.05], [0.5, 0.3, 0.2], [0.5, 0.1, 0.4]]))
+    together = np.zeros(3, dtype=np.int64)
+    free = repaired(graph, together, np.array([-1, -1, -1], dtype=np.int32), scores)
+    assert free.tolist() == [0, 1, 2]
+    fixed = repaired(graph, together, np.array([-1, -1, 0], dtype=np.int32), scores)
+    assert fixed[2] == 0
+    assert len(set(fixed.tolist())) == 3

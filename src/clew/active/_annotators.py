@@ -27,6 +27,10 @@ _ALL_STRENGTH, _TOLD_STRENGTH, _ONE_STRENGTH = 20.0, 100.0, 10.0
 _BOUNDS = _LEAST_RATE, _MOST_RATE = 0.002, 0.45
 
 
+# Bounds of the rate of all annotators together, if none is given.
+_COMMON_BOUNDS = 0.03, 0.25
+
+
 class AnswerArrays(NamedTuple):
     """Answers about pairs of rows, oldest first.
 
@@ -71,28 +75,41 @@ Rates = dict[int, tuple[float, float]]
 def estimate_rates(answers: AnswerArrays, together: FloatArray | None, told: float | None) -> Rates:
     """Error rates of every annotator, given the probability that the two rows of each answer are in one group.
 
-    Answers about rows without beliefs have the probability NaN and do not count. None means that there are no beliefs
-    at all.
+    An answer counts only if both rows have other answers too: beliefs about a row with one answer follow that answer,
+    so that the rate would fall towards 0 whatever it is. Rows that were asked about again are the doubtful ones, so the
+    common rate stays near the prior. Answers about rows without beliefs have the probability NaN and do not count. None
+    means that there are no beliefs at all.
     """
     people = np.unique(answers.annotator[answers.annotator != CERTAIN]).tolist()
     base = USUAL_RATE if told is None else max(told, _LEAST_RATE)
     if together is None:
         return dict.fromkeys(people, (base, base))
-    counted = (answers.annotator != CERTAIN) & ~np.isnan(together)
+    rows = np.concatenate([answers.first, answers.second])
+    has_more = (np.bincount(rows)[rows] > 1).reshape(2, -1).all(axis=0)
+    counted = (answers.annotator != CERTAIN) & ~np.isnan(together) & has_more
     same, said_same = together[counted], answers.sign[counted] > 0
     who = answers.annotator[counted]
     wrong = np.where(said_same, 1 - same, same)
     strength = _ALL_STRENGTH if told is None else _TOLD_STRENGTH
-    common = (wrong.sum() + base * strength) / (len(wrong) + strength)
+    common = float(np.clip((wrong.sum() + base * strength) / (len(wrong) + strength), *_common_bounds(told)))
+    # The range of one annotator among several is wide. The rate of a single annotator is the common one, with a bias.
+    bounds = _BOUNDS if len(people) > 1 else (common / 2, min(2 * common, _MOST_RATE))
     rates = {}
     for one in people:
         mine = who == one
         missed, falsely = (
-            float(np.clip((wrong[mine & said].sum() + common * _ONE_STRENGTH) / (total + _ONE_STRENGTH), *_BOUNDS))
+            float(np.clip((wrong[mine & said].sum() + common * _ONE_STRENGTH) / (total + _ONE_STRENGTH), *bounds))
             for said, total in ((~said_same, same[mine].sum()), (said_same, (1 - same)[mine].sum()))
         )
         rates[one] = (missed, falsely)
     return rates
+
+
+def _common_bounds(told: float | None) -> tuple[float, float]:
+    """Bounds of the error rate of all annotators together."""
+    if told is None:
+        return _COMMON_BOUNDS
+    return max(told / 2, _LEAST_RATE), min(max(1.5 * told, _LEAST_RATE), _MOST_RATE)
 
 
 def count_errors(answers: AnswerArrays, agreement: FloatArray, annotators: list[str]) -> dict[str, AnnotatorErrors]:

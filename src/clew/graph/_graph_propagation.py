@@ -5,11 +5,13 @@ Label propagation on graphs: Zhou et al. 2004 (`zhou2004`). The combination with
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.optimize import linear_sum_assignment
 from sklearn.neighbors import NearestNeighbors
 
 from clew._base import Capabilities, ConstrainedClusterer
@@ -17,9 +19,9 @@ from clew._persistence import Learned
 from clew._validation import RANDOM_STATE, Allowed, integer, number
 from clew.constraints import Closure, Constraints, require_coloring
 from clew.constraints._arrays import distinct_pairs
-from clew.graph._gaussian_process import LabelledRows, fit_weights, prior_weights
-from clew.graph._kernels import KernelSum, build_kernels, build_neighbor_graph
-from clew.graph._partition_prior import propagate
+from clew.graph._gaussian_process import MOST_LABELLED, LabelledRows, fit_weights, prior_weights
+from clew.graph._kernels import KernelSum, build_kernels, build_neighbor_graph, pair_evidence
+from clew.graph._partition_prior import around_mean, partition_mean, propagate
 from clew.partitional._seeding import cluster_labels
 from clew.solvers.coloring import WORK_LIMIT
 
@@ -29,6 +31,16 @@ FloatArray = npt.NDArray[np.float64]
 # Largest number of rounds in which components are assigned to clusters and become labelled rows. Little changes after
 # the second round.
 _MOST_ROUNDS = 4
+# Propagation is compared with the best base partition if there are this many pairs, which are left out in two halves.
+_LEAST_PAIRS, _N_FOLDS = 8, 2
+# Probability of a row's own base cluster before constraints are considered.
+_BASE_BELIEF = 0.8
+# Rounds in which clashing components move, and after how many of them the price of a clash doubles.
+_REPAIR_STEPS, _REPAIR_DOUBLING = 60, 6
+# Prior log-odds of the base partition against propagation, so that chance in a few pairs does not decide.
+_PARTITION_ODDS = 3.0
+# A base partition replaces the result without constraints if its evidence is higher by this many nats.
+_BETTER_PARTITION = 5.0
 # Number of mean-field updates for pairs with a confidence below 1.
 _MEAN_FIELD_UPDATES = 40
 
@@ -151,8 +163,16 @@ class GraphPropagation(ConstrainedClusterer):
         clusters = cluster_labels(constraints.at_least(1.0).closure(), self.n_clusters)
         seed = int(rng.integers(2**31))
         kernels = build_kernels(build_neighbor_graph(X, self.n_neighbors, seed), self.n_clusters, seed)
-        kernels = kernels.with_pair_evidence(*known_pairs(constraints))
-        found = graph_propagation(kernels, constraints, clusters, penalty=self.penalty, work_limit=self.work_limit)
+        pairs = known_pairs(constraints)
+        partition = _best_partition(kernels, *pairs)
+        kernels = kernels.with_pair_evidence(*pairs)
+
+        def propagated(known: Constraints) -> PropagatedLabels:
+            return graph_propagation(kernels, known, clusters, penalty=self.penalty, work_limit=self.work_limit)
+
+        found = propagated(constraints)
+        if _partition_leads(kernels, partition, constraints, pairs, lambda known: propagated(known).labels):
+            found = adjusted_partition(kernels, partition, constraints, clusters, self.work_limit)
         self.probabilities_, self.kernel_weights_ = found.probabilities, found.kernel_weights
         self.cluster_labels_ = clusters
         self.cluster_sizes_ = np.bincount(found.labels, minlength=self.n_clusters)
@@ -215,6 +235,83 @@ def graph_propagation(
     of_component[blocks] = found
     decided = of_component[closed.component_of]
     return PropagatedLabels(np.where(decided >= 0, decided, labels), probabilities, weights.values)
+
+
+def _partition_leads(
+    kernels: KernelSum,
+    partition: int,
+    constraints: Constraints,
+    pairs: tuple[IntArray, npt.NDArray[np.bool_], FloatArray],
+    fit: Callable[[Constraints], IntArray],
+) -> bool:
+    """Whether a base partition predicts the known pairs better than propagation predicts pairs left out of it.
+
+    Base partitions do not depend on the pairs, so no pair has to be left out for them.
+    """
+    rows, together, confidence = pairs
+    if len(rows) < _LEAST_PAIRS:
+        return False
+    part = np.random.default_rng(0).permutation(len(rows)) % _N_FOLDS
+    predicted = np.empty(len(rows), dtype=bool)
+    labels_only = Constraints(labels=constraints.labels, n_samples=constraints.n_rows)
+    for fold in range(_N_FOLDS):
+        kept, left_out = part != fold, part == fold
+        must, cannot = kept & together, kept & ~together
+        known = labels_only | Constraints(
+            rows[must],
+            rows[cannot],
+            must_link_confidence=confidence[must],
+            cannot_link_confidence=confidence[cannot],
+            n_samples=constraints.n_rows,
+        )
+        labels = fit(known)
+        predicted[left_out] = labels[rows[left_out, 0]] == labels[rows[left_out, 1]]
+    weight = np.maximum(2 * confidence - 1, 0)
+    labels = kernels.partitions[partition]
+    by_partition = pair_evidence(labels[rows[:, 0]] == labels[rows[:, 1]], together, weight)
+    return by_partition + _PARTITION_ODDS > pair_evidence(predicted, together, weight)
+
+
+def _best_partition(kernels: KernelSum, rows: IntArray, together: npt.NDArray[np.bool_], confidence: FloatArray) -> int:
+    """The base partition that is the result without constraints, unless pairs are clear evidence for another one."""
+    weight = np.maximum(2 * confidence - 1, 0)
+    evidence = [pair_evidence(one[rows[:, 0]] == one[rows[:, 1]], together, weight) for one in kernels.partitions]
+    usual, best = prior_weights(kernels).partition, int(np.argmax(evidence))
+    return best if evidence[best] > evidence[usual] + _BETTER_PARTITION else usual
+
+
+def adjusted_partition(
+    kernels: KernelSum, partition: int, constraints: Constraints, clusters: IntArray, work_limit: int
+) -> PropagatedLabels:
+    """A base partition, changed only as far as the constraints require, and around the changed rows."""
+    certain = constraints.at_least(1.0)
+    closed = certain.closure()
+    known = class_clusters(closed, clusters)
+    blocks = np.flatnonzero((closed.sizes > 1) | closed.tied | (known >= 0))
+    fixed = known[blocks].astype(np.int32)
+    weights = prior_weights(kernels)
+    base = kernels.partitions[partition]
+    # Clusters of known classes: the base clusters that share most rows with them.
+    shared = np.zeros((len(clusters), len(clusters)))
+    of_row = known[closed.component_of]
+    np.add.at(shared, (base[of_row >= 0], of_row[of_row >= 0]), 1)
+    _, cluster_of = linear_sum_assignment(shared, maximize=True)
+    probabilities = np.full((kernels.n_rows, len(clusters)), (1 - _BASE_BELIEF) / len(clusters))
+    probabilities[np.arange(kernels.n_rows), cluster_of[base]] += _BASE_BELIEF
+    for _ in range(2):
+        found = hard_assignment(certain, closed, blocks, fixed, probabilities, work_limit)
+        of_component = np.full(closed.n_components, -1)
+        of_component[blocks] = found
+        labelled = _labelled_rows(closed, of_component)
+        if not len(labelled.rows):
+            break
+        labelled = labelled.subsample(MOST_LABELLED)
+        mean = partition_mean(kernels, labelled, len(clusters))
+        probabilities = around_mean(kernels, labelled, mean, len(clusters))
+    decided = of_component[closed.component_of]
+    return PropagatedLabels(
+        np.where(decided >= 0, decided, probabilities.argmax(axis=1)), probabilities, weights.values
+    )
 
 
 def known_pairs(constraints: Constraints) -> tuple[IntArray, npt.NDArray[np.bool_], FloatArray]:
@@ -352,13 +449,43 @@ def hard_assignment(
     member = sparse.csr_array((np.ones(len(rows)), (of_row[rows], rows)), shape=(len(blocks), len(probabilities)))
     scores = np.asarray(member @ np.log(np.maximum(probabilities, np.finfo(np.float64).tiny)))
     best = np.where(fixed >= 0, fixed, scores.argmax(axis=1))
-    if not _clashes(closed.graph.part(blocks), best):
+    graph = closed.graph.part(blocks)
+    if not _clashes(graph, best):
         return best
+    moved = repaired(graph, best, fixed, scores)
+    if not _clashes(graph, moved):
+        return moved
     wishes = np.argsort(-scores, axis=1, kind="stable").astype(np.int32)
     found = require_coloring(
         constraints, closed, blocks, n_clusters, fixed=fixed, preference=wishes, work_limit=work_limit
     )
     return found.astype(np.int64)
+
+
+def repaired(graph: Any, labels: IntArray, fixed: npt.NDArray[np.int32], scores: FloatArray) -> IntArray:
+    """Move components that clash to other clusters at the lowest loss of score, with a growing price of a clash.
+
+    A random half of them moves at a time, because two components that clash would move together otherwise. Clashes may
+    be left.
+    """
+    n = graph.n_vertices
+    source = np.repeat(np.arange(n), np.diff(graph.edge_ptr))
+    apart = sparse.csr_array((np.ones(len(source)), (source, graph.edges)), shape=(n, n))
+    n_cliques = len(graph.member_ptr) - 1
+    clique_of = np.repeat(np.arange(n_cliques), np.diff(graph.member_ptr))
+    member = sparse.csr_array((np.ones(len(clique_of)), (clique_of, graph.members)), shape=(n_cliques, n))
+    n_memberships = np.bincount(graph.members, minlength=n)[:, None]
+    labels, halves, each = labels.copy(), np.random.default_rng(0), np.arange(n)
+    for step in range(_REPAIR_STEPS):
+        placed = np.eye(scores.shape[1])[labels]
+        clashes = apart @ placed + member.T @ (member @ placed) - n_memberships * placed
+        movable = (clashes[each, labels] > 0) & (fixed < 0)
+        if not movable.any():
+            break
+        wanted = (scores - 2.0 ** (step // _REPAIR_DOUBLING) * clashes).argmax(axis=1)
+        moving = movable & (halves.random(n) < 0.5)
+        labels[moving] = wanted[moving]
+    return labels
 
 
 def _clashes(graph: Any, labels: IntArray) -> bool:

@@ -140,12 +140,9 @@ class KernelSum:
         randomly chosen pairs. A strategy asks about the hardest pairs, which say little about all others.
         """
         weight = np.maximum(2 * confidence - 1, 0)
-        evidence = np.zeros(len(self.partitions))
-        for place, one in enumerate(self.partitions):
-            same = one[pairs[:, 0]] == one[pairs[:, 1]]
-            for said in (same, ~same):
-                right = weight[said & (same == together)].sum()
-                evidence[place] += betaln(right + 2, weight[said].sum() - right + 1)
+        evidence = np.array(
+            [pair_evidence(one[pairs[:, 0]] == one[pairs[:, 1]], together, weight) for one in self.partitions]
+        )
         ratios = np.maximum(_PAIR_EVIDENCE * (evidence - evidence.max()), _LEAST_LOG_RATIO)
         weights = self.prior[3:] * np.exp(ratios)
         weights *= self.prior[3:].sum() / weights.sum()
@@ -162,6 +159,18 @@ class KernelSum:
         away = self.columns - (members @ self.columns)[labels]
         order = np.lexsort((np.einsum("ij,ij->i", away, away), labels))
         return order[np.searchsorted(labels[order], np.arange(n_clusters))]
+
+
+def pair_evidence(predicted: npt.NDArray[np.bool_], together: npt.NDArray[np.bool_], weight: FloatArray) -> float:
+    """Log-evidence of known pairs, given whether a clustering puts each pair together.
+
+    The predictions "together" and "apart" are each right with an unknown frequency, under a beta prior.
+    """
+    found = 0.0
+    for said in (predicted, ~predicted):
+        right = weight[said & (predicted == together)].sum()
+        found += float(betaln(right + 2, weight[said].sum() - right + 1))
+    return found
 
 
 @dataclass(frozen=True)

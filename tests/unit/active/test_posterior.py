@@ -37,6 +37,11 @@ def test_rates_are_posterior_means_under_beta_priors():
     assert rates[0] == pytest.approx(((2 + common * 10) / 20, common))
 
 
+def test_rows_with_a_single_answer_say_nothing_about_rates():
+    answers = arrays([(0, row, 1, 0) for row in range(1, 30)])
+    assert estimate_rates(answers, np.ones(29), 0.2)[0] == pytest.approx((0.2, 0.2))
+
+
 def test_a_careful_and_a_careless_annotator_are_told_apart():
     rng = np.random.default_rng(0)
     together = rng.random(400) < 0.5
