@@ -142,8 +142,8 @@ def _choose(problem: Problem, closed: Closure, taken: IntArray, others: IntArray
     """Choose the neighbourhoods that seed clusters, in addition to the `taken` ones of known classes.
 
     If the largest neighbourhoods are all cannot-linked to each other, they are chosen, as in the paper. With more
-    neighbourhoods than clusters this is rare (Basu 2004, appendix A.3). Then they are chosen farthest first, with
-    distances weighted by size, as in later work of the same authors (`bilenko2004`).
+    neighbourhoods than clusters this is rare (Basu 2004, appendix A.3). Otherwise neighbourhoods are chosen farthest
+    first, with distances weighted by size, as in later work of the same authors (`bilenko2004`).
     """
     largest = others[np.argsort(-closed.sizes[others], kind="stable")][:n_wanted]
     if len(others) <= n_wanted or _all_apart(closed, np.concatenate([taken, largest])):

@@ -133,7 +133,7 @@ def asking_routes(worker: Worker) -> APIRouter:
 
 
 def _welcome(worker: Worker, annotator: str, browser: str) -> show.Welcome:
-    """Tell whether a name is new, or first came from this browser."""
+    """Register a visit. The name is taken if it was first used in another browser."""
     first = worker.visitors.setdefault(annotator, browser)
     if len(worker.visitors) > take.MOST_ROWS:
         worker.visitors.pop(next(iter(worker.visitors)))

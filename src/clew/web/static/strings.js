@@ -129,7 +129,7 @@ export const S = {
 
   groupings: {
     title: "Other ways to group these",
-    hint: "A second grouping of the same rows, unlike the clusters. It changes nothing about them.",
+    hint: "A second grouping of the same rows, unlike the clusters. The clusters do not change.",
     make: "Show me another way to group these",
     explained: "This looks for good groups that differ from the clusters as much as possible. Answers are about the clusters, so they are not used here.",
     name: "Name", nameHint: "another way",
