@@ -342,6 +342,8 @@ class LabellingEstimator(ClusterMixin, ConstrainedEstimator):  # type: ignore[mi
         if not hasattr(self, "classes_"):
             return labels
         names = np.append(self.classes_, NOISE)  # index -1 is the last name
+        if hasattr(labels, "map_blocks"):  # labels on other machines
+            return labels.map_blocks(lambda block: names[block], dtype=object)
         return np.asarray(names[labels], dtype=object)
 
     def _explain_number(self, X: Any, constraints: Constraints, labels: npt.NDArray[Any]) -> None:

@@ -22,6 +22,7 @@ from clew.constraints._arrays import distinct_pairs
 from clew.graph._gaussian_process import MOST_LABELLED, LabelledRows, fit_weights, prior_weights
 from clew.graph._kernels import KernelSum, build_kernels, build_neighbor_graph, pair_evidence
 from clew.graph._partition_prior import around_mean, partition_mean, propagate
+from clew.partitional._remote import is_remote, predicted
 from clew.partitional._seeding import cluster_labels
 from clew.solvers.coloring import WORK_LIMIT
 
@@ -185,7 +186,10 @@ class GraphPropagation(ConstrainedClusterer):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            Also a path, a dataset, batches, or a Dask array or frame, which gives a Dask array.
         """
+        if is_remote(X):
+            return predicted(self, X)
         rows = self._check_new_rows(X)
         nearest = NearestNeighbors(n_neighbors=1).fit(self.fit_rows_).kneighbors(rows, return_distance=False)
         return self.labels_[nearest[:, 0]]

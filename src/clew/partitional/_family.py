@@ -46,7 +46,7 @@ from clew.partitional._reduction import (
     renamed,
     total_cost,
 )
-from clew.partitional._remote import is_remote, open_remote
+from clew.partitional._remote import as_array, is_remote, open_remote
 from clew.partitional._seeding import Start, cluster_labels, initial_centers
 
 COMMON_PARAMETERS: dict[str, Allowed] = {
@@ -289,7 +289,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         self._set_labels(known, labels_at(labels, named))
         self.violated_must_link_ = named[self.violated_must_link_]
         self.violated_cannot_link_ = named[self.violated_cannot_link_]
-        self.labels_ = self._with_class_names(labels)
+        self.labels_ = self._with_class_names(as_array(labels))
         n_found = int(np.count_nonzero(self.cluster_sizes_))
         if self.capabilities.needs_n_clusters and n_found < int(self.n_clusters) and not is_quiet():
             warn_caller(
@@ -434,7 +434,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         rows = self._check_new_rows(X)
         try:
             problem = self._measure(rows)
-            return self._with_class_names(self._named(nearest(problem, problem.placed(self.cluster_centers_))))
+            labels = self._named(nearest(problem, problem.placed(self.cluster_centers_)))
+            return self._with_class_names(as_array(labels))
         finally:
             if is_remote(X) and rows is not X:
                 rows.close()

@@ -293,6 +293,8 @@ def threads(n_jobs: int) -> Iterator[Map]:
 
 def nearest(problem: Problem, centers: FloatArray) -> Labels:
     """The nearest centre of every row."""
+    if hasattr(problem.X, "nearest"):  # rows on other machines
+        return cast(Labels, problem.X.nearest(problem.scoring(centers)))
     labels = np.full(problem.n_rows, -1, dtype=np.int32)
     with threads(problem.n_jobs) as run:
         assign_free(problem, centers, np.ones(problem.n_rows, dtype=np.uint8), labels, run)

@@ -6,7 +6,10 @@ import sys
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from clew.datasets import is_stored, open_rows
+from clew.partitional._geometry import chunks_of
 
 
 def is_remote(X: Any) -> bool:
@@ -22,6 +25,22 @@ def open_remote(X: Any) -> Any:
         # Imported by name, because the package is in a higher layer and extends this one.
         return import_module("clew.distributed").DaskRows.of(X)
     return open_rows(X)
+
+
+def as_array(labels: Any) -> Any:
+    """Labels as an array: of Dask if they are on other machines."""
+    return labels.array() if hasattr(labels, "array") else labels
+
+
+def predicted(model: Any, X: Any) -> Any:
+    """Labels of rows outside memory by a fitted model's `predict`: a Dask array for Dask rows, else an array."""
+    if _is_dask(X):
+        return import_module("clew.distributed").map_predict(model, X)
+    rows = open_remote(X)
+    try:
+        return np.concatenate([model.predict(chunk.rows()) for chunk in chunks_of(rows)])
+    finally:
+        rows.close()
 
 
 def _is_dask(X: Any) -> bool:

@@ -1,0 +1,161 @@
+"""Rows in Dask collections give the clusters that the same rows give in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import clew
+from clew import CVQE, LCVQE, ConstrainedKMeans, Constraints, COPKMeans, GraphPropagation, PCKMeans, SeededKMeans
+from clew.exceptions import DataError, DataTypeError, TooLargeError
+
+dask = pytest.importorskip("dask", reason="dask is not installed")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+pd = pytest.importorskip("pandas")
+
+METHODS = [SeededKMeans, ConstrainedKMeans, COPKMeans, PCKMeans, CVQE, LCVQE]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def rows_and_classes(n_rows=240, dtype="float64"):
+    rng = np.random.default_rng(0)
+    classes = rng.integers(0, 3, n_rows)
+    return (rng.normal(size=(n_rows, 4)) * 2 + classes[:, None] * 3 + 50).astype(dtype), classes
+
+
+def knowledge(classes):
+    pairs = Constraints.sample(classes, 40, balance=0.5, random_state=0)
+    some = np.where(np.arange(len(classes)) < 12, classes, -1)
+    return {"nothing": None, "pairs": pairs, "labels": some, "both": pairs | Constraints(labels=some)}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_dask_arrays_give_the_labels_of_the_rows_in_memory(method, metric):
+    X, classes = rows_and_classes(dtype="float32" if metric == "cosine" else "float64")
+    lazy = da.from_array(X, chunks=(100, 3))
+    for name, known in list(knowledge(classes).items())[1 if metric == "cosine" else 3 :][:1]:
+        model = method(3, metric=metric, n_init=1, random_state=0)
+        expected = model.fit(X, constraints=known).labels_
+        centers, sizes, objective = model.cluster_centers_, model.cluster_sizes_, model.objective_
+        found = method(3, metric=metric, n_init=1, random_state=0).fit(lazy, constraints=known)
+        assert isinstance(found.labels_, da.Array)
+        assert (found.labels_.compute() == expected).all(), name
+        np.testing.assert_allclose(found.cluster_centers_, centers, rtol=1e-6)
+        assert (found.cluster_sizes_ == sizes).all()
+        assert found.objective_ == pytest.approx(objective, rel=1e-6)
+        assert (found.predict(lazy).compute() == model.predict(X)).all()
+
+
+def test_frames_weights_and_names_of_classes():
+    X, classes = rows_and_classes()
+    named = np.where(np.arange(len(X)) < 12, np.array(["x", "y", "z"])[classes], "")
+    weights = np.random.default_rng(1).uniform(0, 2, len(X))
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    expected = PCKMeans(4, random_state=0).fit(frame, constraints=named, sample_weight=weights)
+    found = PCKMeans(4, random_state=0).fit(
+        dd.from_pandas(frame, npartitions=3), constraints=named, sample_weight=weights
+    )
+    assert (found.labels_.compute() == expected.labels_).all()
+    assert found.feature_names_in_.tolist() == list("abcd")
+    assert (found.predict(dd.from_pandas(frame, npartitions=2)).compute() == expected.predict(frame)).all()
+
+
+def test_an_empty_cluster_restarts_as_in_memory():
+    X = np.array([[0.0], [0.1], [0.2], [9.0], [9.1], [30.0]])
+    init = np.array([[0.0], [9.0], [500.0]])
+    expected = SeededKMeans(3, init=init).fit(X)
+    found = SeededKMeans(3, init=init).fit(da.from_array(X, chunks=(2, 1)))
+    assert (found.labels_.compute() == expected.labels_).all()
+
+
+def test_graph_propagation_predicts_blocks_where_they_are(tmp_path):
+    X, classes = rows_and_classes(60)
+    model = GraphPropagation(3, random_state=0).fit(X, constraints=np.where(np.arange(60) < 9, classes, -1))
+    found = model.predict(da.from_array(X, chunks=(25, 4)))
+    assert isinstance(found, da.Array)
+    assert (found.compute() == model.predict(X)).all()
+    np.save(tmp_path / "rows.npy", X)
+    assert (model.predict(tmp_path / "rows.npy") == model.predict(X)).all()
+
+
+def test_bad_values_and_methods_are_named():
+    X, _ = rows_and_classes()
+    X[239, 1] = np.nan
+    with pytest.raises(DataError, match="NaN at row 239, column 1"):
+        SeededKMeans(3).fit(da.from_array(X, chunks=(100, 4)))
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})
+    with pytest.raises(DataError, match="Column 'b' of X has type"):
+        SeededKMeans(2).fit(dd.from_pandas(frame, npartitions=1))
+    with pytest.raises(DataTypeError, match="MPCKMeans needs all rows in memory"):
+        clew.MPCKMeans(3).fit(da.from_array(X, chunks=(100, 4)))
+    with pytest.raises(DataTypeError, match="expected rows of numbers"):
+        SeededKMeans(3).fit(da.from_array(X[:, 0], chunks=100))
+
+
+def test_a_worker_out_of_memory_is_explained(monkeypatch):
+    X, _ = rows_and_classes()
+
+    def dying(*tasks):
+        raise distributed.scheduler.KilledWorker("block", None, 3)
+
+    lazy = da.from_array(X, chunks=(100, 4))
+    monkeypatch.setattr(dask, "compute", dying)
+    with pytest.raises(TooLargeError, match="Workers died several times over the same block"):
+        SeededKMeans(3).fit(lazy)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_two_worker_processes_give_the_labels_of_the_rows_in_memory(client):
+    X, classes = rows_and_classes()
+    known, lazy = knowledge(classes)["both"], da.from_array(X, chunks=(100, 4))
+    with dask.config.set(scheduler=None):
+        for place, method in enumerate(METHODS):
+            settings = {"metric": ("euclidean", "cosine")[place % 2], "n_init": 1, "max_iter": 8, "random_state": 0}
+            expected = method(3, **settings).fit(X, constraints=known)
+            found = method(3, **settings).fit(lazy, constraints=known)
+            assert (found.labels_.compute() == expected.labels_).all(), method
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_fit_goes_on_when_a_worker_dies(client, monkeypatch):
+    from clew.distributed import _rows
+
+    X, classes = rows_and_classes(2000)
+    known = knowledge(classes)["pairs"]
+    expected = PCKMeans(3, tol=0, n_init=1, random_state=0).fit(X, constraints=known)
+    assign, rounds = _rows.DaskRowLabels.assign, []
+
+    def killing(self, *arguments):
+        rounds.append(1)
+        if len(rounds) == 3:
+            victim = sorted(client.scheduler_info()["workers"])[0]
+            process = next(iter(client.run(lambda: __import__("os").getpid(), workers=[victim]).values()))
+            __import__("os").kill(process, 9)
+        return assign(self, *arguments)
+
+    monkeypatch.setattr(_rows.DaskRowLabels, "assign", killing)
+    with dask.config.set(scheduler=None):
+        found = PCKMeans(3, tol=0, n_init=1, random_state=0).fit(da.from_array(X, chunks=(300, 4)), constraints=known)
+        assert (found.labels_.compute() == expected.labels_).all()
+    assert len(rounds) > 3
