@@ -70,8 +70,8 @@ def run(*, quick: bool) -> Report:
         "(`SoftGroupMixture`), and with the same must-links as certain ones (`ConstrainedGaussianMixture`).",
         "Iris, Wine, drawn tables: pairs of the least clear rows, each wrong with one minus its strength; error on the "
         "other half. Other tables: 60 random pairs. Clusters of both kinds of tables overlap and differ in size.",
-        "The published figures are whole numbers of rows of a half (5, 2 and 6 of 75; 5, 3 and 3 of 89), so they are "
-        "medians rather than means.",
+        "The published figures are whole numbers of rows of a half (5, 2 and 6 of 75; 5, 3 and 3 of 89), which "
+        "suggests medians.",
     ]
     return Report("mixtures", "Uncertain must-links in a Gaussian mixture", columns, rows, notes)
 
