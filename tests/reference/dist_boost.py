@@ -36,11 +36,12 @@ def initial_weights(n, labelled, triplets, share):
     return weights, [(1 - share) * 2 / total_known for _ in triplets]
 
 
-def dist_boost(X, labelled, triplets, share, mixtures):
+def dist_boost(X, labelled, triplets, share, mixtures, n_rounds):
     """Round weights, row weights that each round sees, ln of the product of all Z, and the distances of all rows."""
     n = len(X)
     w, u = initial_weights(n, labelled, triplets, share)
     alphas, seen, history, used = [], [], [0.0], []
+    refused = 0
     for mixture in mixtures:
         of_rows = [sum(w[i, j] for j in range(n)) for i in range(n)]
         for (a, b, c), weight in zip(triplets, u, strict=True):
@@ -52,7 +53,10 @@ def dist_boost(X, labelled, triplets, share, mixtures):
         r = sum(w[i, j] * y * h[i][j] for (i, j), (y, _) in labelled.items())
         r += sum(weight * (h[a][b] - h[a][c]) / 2 for (a, b, c), weight in zip(triplets, u, strict=True))
         if r <= 0:
-            break
+            refused += 1
+            if alphas or refused == 10:
+                break
+            continue
         alpha = math.log((1 + r) / (1 - r)) / 2
         for i, j in w:
             w[i, j] *= math.exp(-alpha * (labelled[i, j][0] * h[i][j] if (i, j) in labelled else 1))
@@ -62,6 +66,8 @@ def dist_boost(X, labelled, triplets, share, mixtures):
         alphas.append(alpha)
         used.append(h)
         history.append(history[-1] + math.log(total))
+        if len(alphas) == n_rounds:
+            break
     distances = [
         [sum(a * (1 - h[i][j]) / 2 for a, h in zip(alphas, used, strict=True)) / sum(alphas or [1]) for j in range(n)]
         for i in range(n)

@@ -26,6 +26,9 @@ IntArray = npt.NDArray[np.int64]
 
 # r is at most 1 minus this, because at 1 the weight of a round would be infinite.
 _LEAST_ERROR = 1e-6
+# Number of mixtures that the first round tries until one has r > 0. Triplets do not constrain mixtures, so that the
+# first mixture may well disagree with them.
+_FIRST_TRIES = 10
 # Largest number of EM rounds of a mixture, and the gain of the mean log-likelihood of a row that ends them.
 _EM_ROUNDS, _EM_TOLERANCE = 100, 1e-3
 
@@ -90,7 +93,8 @@ class DistBoost(MetricLearner):
     where w are the initial weights of the pairs, which sum to 1, and :math:`w_*` is the weight of all pairs without a
     constraint. The terms of L, divided by their sum, are the pair weights of the next round, and
     :math:`r = \sum w_{ij} y_{ij} h(i, j)` over the constraints gives :math:`\alpha = \frac{1}{2} \ln \frac{1 + r}{1 -
-    r}`. The round multiplies L by :math:`\sqrt{1 - r^2}` or less. The rounds end when :math:`r \le 0`. The distance is
+    r}`. The round multiplies L by :math:`\sqrt{1 - r^2}` or less. The rounds end when :math:`r \le 0`; the
+    first round tries up to ten mixtures. The distance is
 
     .. math:: D(i, j) = \sum_t \alpha_t \frac{1 - h_t(i, j)}{2} \Big/ \sum_t \alpha_t,
 
@@ -104,10 +108,13 @@ class DistBoost(MetricLearner):
 
     `transform` gives a row a column per round and component, with
     :math:`p \sqrt{\alpha_t / (2 \sum_t \alpha_t)}` in the columns of its own components. The squared Euclidean
-    distance of two rows there is D if all p are 1. Without constraints, or if the first round has :math:`r \le 0`,
-    there is one mixture. Time: t mixtures for t rounds; memory O(n k + m) beyond X for m pairs, and O(n^2) for
-    `pairwise`. Thousands of cannot-links make the mixtures slow: a round takes about 7 seconds with 5,000 random pairs
-    of 2,000 rows. Because mixtures satisfy the pairs, wrong pairs do harm; leave out doubtful ones by `min_confidence`.
+    distance of two rows there is D if all p are 1.
+
+    Without constraints, or if no mixture of the first round has :math:`r > 0`, there is one mixture, and
+    `objective_history_` has one entry. Time: t mixtures for t rounds; memory O(n k + m) beyond X for m pairs, and
+    O(n^2) for `pairwise`. Thousands of cannot-links make the mixtures slow: a round takes about 7 seconds with 5,000
+    random pairs of 2,000 rows. Because mixtures satisfy the pairs, wrong pairs do harm; leave out doubtful ones by
+    `min_confidence`.
 
     Departs from [1]_: columns are scaled to variance 1, and the pairs without a constraint start with
     `unlabelled_share` of the weight. All pairs of 200 rows are 40,000, so that 50 constraints of equal weight have
@@ -273,19 +280,23 @@ def dist_boost(
 ) -> Boosted:
     """Boost mixtures that `learn` fits to weighted rows. If no round has r > 0, the first mixture is kept."""
     mixtures: list[Mixture] = []
+    refused: list[Mixture] = []
     round_weights: list[float] = []
     history = [0.0]
-    for _ in range(max_iter):
+    n_tries = _FIRST_TRIES if len(weights.labelled) else 1
+    while len(mixtures) < max_iter:
         mixture = learn(weights.of_rows())
         margins = weights.margins(assignment(mixture.gaussians, mixture.log_weights, rows))
         r = weights.agreement(margins)
         if r <= 0:
-            mixtures = mixtures or [mixture]
-            break
+            refused.append(mixture)
+            if mixtures or len(refused) == n_tries:
+                break
+            continue
         mixtures.append(mixture)
         round_weights.append(float(np.arctanh(min(r, 1 - _LEAST_ERROR))))  # ½ ln((1 + r) / (1 - r))
         history.append(history[-1] + float(np.log(weights.update(round_weights[-1], margins))))
-    return Boosted(mixtures, np.array(round_weights or [1.0]), np.array(history))
+    return Boosted(mixtures or refused[:1], np.array(round_weights or [1.0]), np.array(history))
 
 
 class Votes(NamedTuple):
