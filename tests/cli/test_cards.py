@@ -1,4 +1,4 @@
-"""Rows side by side: what differs is marked, and data cannot steer the terminal."""
+"""Rows side by side: differences are marked, and data cannot control the terminal."""
 
 import io
 

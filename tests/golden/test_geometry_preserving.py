@@ -1,4 +1,4 @@
-"""The moves of GeometryPreservingLearner are those of the reference, step by step."""
+"""GeometryPreservingLearner makes the same moves as the reference, step by step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`repair` finds what trying every set of statements finds."""
+"""`repair` equals an exhaustive search over all sets of statements."""
 
 from __future__ import annotations
 

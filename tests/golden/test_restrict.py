@@ -1,4 +1,4 @@
-"""Constraints on some of the rows entail among them what all constraints did."""
+"""Constraints restricted to some rows entail the same pairs of these rows as all constraints."""
 
 from __future__ import annotations
 

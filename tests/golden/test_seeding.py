@@ -1,4 +1,4 @@
-"""Where centres start, against plain loops (Basu 2004, section 3)."""
+"""Initial centres against plain loops (Basu 2004, section 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SemiSupervisedKernelKMeans against plain loops over exact fractions, and what it says of kernels that are none."""
+"""SemiSupervisedKernelKMeans against plain loops over exact fractions, and its errors for invalid kernels."""
 
 from __future__ import annotations
 

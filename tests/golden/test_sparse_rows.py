@@ -1,4 +1,4 @@
-"""Sums and inner products of sparse rows equal those of the dense rows."""
+"""Sums and inner products of sparse rows equal the results for dense rows."""
 
 import numpy as np
 import pytest

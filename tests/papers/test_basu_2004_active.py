@@ -1,4 +1,4 @@
-"""Basu, Banerjee & Mooney (2004), sections 5.3 and 5.4: what chosen questions are worth.
+"""Basu, Banerjee & Mooney (2004), sections 5.3 and 5.4: how much chosen questions help.
 
 As in the paper there is one start (`n_init=1`): several starts hide what a good first one is worth. Documents are
 TF-IDF rows clustered by cosines; w = 1, the paper's weight on Iris, is penalty=2 here.

@@ -1,4 +1,4 @@
-"""Basu, Banerjee & Mooney (2004), section 5.2: what the paper's figures measure."""
+"""Basu, Banerjee & Mooney (2004), section 5.2: the scores of the paper's figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Randel 2021, chapter 5, sections 6.4 and 6.5: what the dual finds, which metric fits, which rows move."""
+"""Randel 2021, chapter 5, sections 6.4 and 6.5: results of the dual, the best metric, and moved rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Truong and Battiti 2013, section 3.2.5: what it says of clusterings unlike a given one."""
+"""Truong and Battiti 2013, section 3.2.5: statements about clusterings unlike a given one."""
 
 from __future__ import annotations
 

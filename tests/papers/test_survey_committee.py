@@ -1,4 +1,4 @@
-"""What the survey (section 4) says about constraint selection by committee."""
+"""Statements of the survey (section 4) about constraint selection by committee."""
 
 from __future__ import annotations
 

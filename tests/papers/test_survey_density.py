@@ -1,4 +1,4 @@
-"""Truong and Battiti 2013, section 3.2.4: what the survey says of Constrained-DBSCAN (Algorithms 17 and 18)."""
+"""Truong and Battiti 2013, section 3.2.4: statements about Constrained-DBSCAN (Algorithms 17 and 18)."""
 
 from __future__ import annotations
 

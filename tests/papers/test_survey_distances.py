@@ -1,4 +1,4 @@
-"""Truong and Battiti 2013, section 3.3, and Xing et al. 2003: what they say of learned distances."""
+"""Truong and Battiti 2013, section 3.3, and Xing et al. 2003: statements about learned distances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Truong and Battiti 2013, sections 3.1 and 3.2.1: what the survey says of Algorithms 1, 2, 7 and 8."""
+"""Truong and Battiti 2013, sections 3.1 and 3.2.1: statements about Algorithms 1, 2, 7 and 8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vu, Labroche and Bouchon-Meunier (2012): LDS, ASC and what propagation adds."""
+"""Vu, Labroche and Bouchon-Meunier (2012): LDS, ASC and propagated constraints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of what comes in: tables as vectors, answers from files."""
+"""Laws of input: tables as vectors, answers from files."""
 
 from __future__ import annotations
 

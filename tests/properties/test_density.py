@@ -1,4 +1,4 @@
-"""Laws of the density methods, on whatever Hypothesis can think of."""
+"""Laws of the density methods, on data drawn by Hypothesis."""
 
 from __future__ import annotations
 

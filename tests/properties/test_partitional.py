@@ -1,4 +1,4 @@
-"""Laws of the k-means relatives, on whatever Hypothesis can think of."""
+"""Laws of the k-means relatives, on data drawn by Hypothesis."""
 
 from __future__ import annotations
 

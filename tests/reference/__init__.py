@@ -1,4 +1,4 @@
-"""Slow, obvious versions of what clew computes, and the small inputs on which both must agree."""
+"""Slow, obvious versions of clew's algorithms, and small inputs on which both must agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where centres start, and Seeded-KMeans (survey Algorithm 1), in plain loops over exact fractions."""
+"""Initial centres and Seeded-KMeans (survey Algorithm 1), in plain loops over exact fractions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the projects of the tests live: `store_url` gives a fresh place for one, on each kind of database."""
+"""Fixtures for projects: `store_url` is the address of a new project on each kind of database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merge, split, move and never join: what they say, which ones win, and that they survive."""
+"""Merge, split, move and never join: their constraints, their precedence, and later fits."""
 
 from __future__ import annotations
 

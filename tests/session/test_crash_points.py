@@ -1,4 +1,4 @@
-"""Whatever step of a transaction fails, memory says what the log says, and the same call works afterwards."""
+"""If any step of a transaction fails, memory agrees with the log, and the same call works afterwards."""
 
 import threading
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Any sequence of asking, answering, undoing, correcting and reopening: what is acknowledged is there, once."""
+"""Random sequences of asking, answering, undoing, correcting and reopening: acknowledged events are stored once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a session, each by itself: the log, the clusters, what is known, the leases, the reviews."""
+"""The parts of a session, each tested alone: log, clusters, known answers, leases, reviews."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls in one transaction: one visit to the disk, all or nothing, and memory that says what the log says."""
+"""Calls in one transaction: one disk write, all or nothing, and memory that agrees with the log."""
 
 from copy import deepcopy
 

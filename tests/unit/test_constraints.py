@@ -1,4 +1,4 @@
-"""The value itself: what it takes, refuses and keeps; slicing, joining, violations; its memory."""
+"""`Constraints`: accepted and refused input, slicing, union, violations, and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of constraints: what is read, what is written, and what is wrong with a line."""
+"""Files of constraints: reading, writing, and errors that name the line."""
 
 from __future__ import annotations
 

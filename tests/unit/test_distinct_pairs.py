@@ -1,4 +1,4 @@
-"""Each pair once, whatever its direction: the one place where repeated pairs are dropped."""
+"""Distinct pairs, regardless of direction: the only place that drops repeated pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything the documents show runs, shows what it says, and agrees with the code."""
+"""All examples in the docs run and print the shown output, and tables agree with the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agglomerative methods: levels, dead ends, thresholds, and what bad input is told."""
+"""Agglomerative methods: levels, dead ends, thresholds, and errors for bad input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `import clew` does and does not do, and that every public name is what it says."""
+"""`import clew` loads no optional part, and every public name resolves to the right object."""
 
 from __future__ import annotations
 

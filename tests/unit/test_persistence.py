@@ -1,4 +1,4 @@
-"""State as a zip of arrays and JSON: what goes in comes out, and nothing is executed."""
+"""State as a zip of arrays and JSON: it is read back equal, and nothing is executed."""
 
 from __future__ import annotations
 

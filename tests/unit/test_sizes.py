@@ -1,4 +1,4 @@
-"""Size limits: what is refused and why, bands, weights, and what a fit returns."""
+"""Size limits: refused limits with the reason, bands, weights, and results of a fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks, with one short list of those that cannot pass."""
+"""scikit-learn's own checks, with one short list of checks that cannot pass."""
 
 from __future__ import annotations
 

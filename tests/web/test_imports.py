@@ -1,4 +1,4 @@
-"""Files that people send: large ones hold up nobody, too large ones are refused, and errors keep what they say."""
+"""Uploaded files: large files block nobody, too large files are refused, and errors keep their messages."""
 
 import errno
 import threading

@@ -1,4 +1,4 @@
-"""Long work in a process of its own: kept by what it is about, given up when the server stops."""
+"""Background jobs in separate processes: results are cached by key, and jobs end when the server stops."""
 
 import os
 import sys

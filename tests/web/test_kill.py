@@ -1,4 +1,4 @@
-"""The server is killed again and again while people answer: what was acknowledged is there, exactly once."""
+"""The server is killed repeatedly while people answer: every acknowledged answer is stored exactly once."""
 
 import sqlite3
 import threading

@@ -1,4 +1,4 @@
-"""Values that no schema generates: whatever a body, an address or a file holds, the server refuses it in a sentence."""
+"""Values that no schema generates: the server refuses invalid bodies, addresses and files in a sentence."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Nobody gets in without the token, from another site, by another name, or with too much to say."""
+"""Requests without the token, from another site, for another host name, or too large requests are refused."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Calls that are recorded together, fits beside them, questions drawn ahead."""
+"""Calls that are recorded together, fits in the background, and questions prepared in advance."""
 
 import asyncio
 import threading

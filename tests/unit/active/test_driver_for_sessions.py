@@ -1,4 +1,4 @@
-"""What the driver does for those who keep a log of their own: volunteered pairs, held questions, other logs."""
+"""Methods of the driver for sessions, which keep their own log: volunteered pairs, held questions, other logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learning curves: what is asked, what is scored, and that the same seed gives the same curve."""
+"""Learning curves: questions, scores, and the same curve for the same seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RandomPairs, MinMax, DenseMinMax, ExploreConsolidate, ClusterPairs and Feedback: what they ask."""
+"""Questions of RandomPairs, MinMax, DenseMinMax, ExploreConsolidate, ClusterPairs and Feedback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the audit says about right answers: the demo's own, and others."""
+"""Audits and advice for right answers, of the demo and of other data."""
 
 from __future__ import annotations
 

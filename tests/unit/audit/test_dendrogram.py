@@ -1,4 +1,4 @@
-"""The picture of a tree: colours of merges, the level of the labels, and what bad input is told."""
+"""Dendrograms: colours of merges, the level of the labels, and errors for bad input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`clew.audit.impact`: what it takes, what it refuses, what its result says."""
+"""`clew.audit.impact`: input, errors and results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures of constraint sets, naive scores and advice: what they take, refuse and say."""
+"""Measures of constraint sets, naive scores and advice: input, errors and messages."""
 
 from __future__ import annotations
 

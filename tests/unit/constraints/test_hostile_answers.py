@@ -1,4 +1,4 @@
-"""Files of other tools in which one value is not what the tool writes: read all the same, or refused in a sentence."""
+"""Files of other tools with one invalid value: they are still read, or refused in a sentence."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""Any table as vectors, and what is said about it."""
+"""Tables as vectors, and the description of the encoding."""
 
 from __future__ import annotations
 

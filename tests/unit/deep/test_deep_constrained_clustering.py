@@ -1,4 +1,4 @@
-"""DeepConstrainedClustering: what it learns, how it stops, what it refuses, and life without torch."""
+"""DeepConstrainedClustering: learning, stopping, errors, and use without torch."""
 
 from __future__ import annotations
 

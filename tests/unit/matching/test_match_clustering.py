@@ -1,4 +1,4 @@
-"""`MatchClustering` on tables of records: what it finds, learns, explains and refuses."""
+"""`MatchClustering` on tables of records: groups, learning, explanations and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mixtures with uncertain knowledge: bad input, and what doubtful pairs do."""
+"""Mixtures with uncertain constraints: bad input, and the effect of doubtful pairs."""
 
 from __future__ import annotations
 
