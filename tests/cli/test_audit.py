@@ -43,7 +43,7 @@ def test_audit_with_a_mixture_takes_answers_that_cannot_all_hold(clew, answers, 
     result = clew("audit", *WORDS, "-k", 3, "--model", model)
     assert result.exit_code == 0, result.output
     first = next(line for line in result.stdout.splitlines() if "–" in line)
-    assert "b – g" in first and "The model has the two apart" in " ".join(result.stdout.split())
+    assert "b – g" in first and "By the model, the chance that the two are different" in " ".join(result.stdout.split())
 
 
 def test_audit_writes_the_answers_that_change_the_clustering(clew, answers):
