@@ -55,7 +55,7 @@ class AbilityToSeparate(Strategy):
     n_neighbors : int, optional
         k. The best value depends on the data. Default: 10, or a third of the rows if that is less.
     theta : int, optional
-        Least weight of a strong edge, from 1 to `n_neighbors`. The paper found the best values within 2 of k / 2.
+        Smallest weight of a strong edge, from 1 to `n_neighbors`. The paper found the best values within 2 of k / 2.
         Default: k / 2 + 2, the largest of these, because it leaves more candidates.
     score : {"sum", "product", "omega", "lds", "random"}, default="sum"
         Utility of a candidate: Eq. 3, the product of its two terms, either term alone, or a random choice

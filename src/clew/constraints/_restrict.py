@@ -85,7 +85,7 @@ def named_rows(constraints: Constraints) -> IntArray:
 
 
 def renumbered(constraints: Constraints, rows: IntArray) -> dict[str, Any]:
-    """Arguments of the same `Constraints` about `rows` alone, which are sorted and hold all rows that they name.
+    """Arguments of the same `Constraints` on `rows` only. `rows` is sorted and contains all rows that constraints name.
 
     Without ids, the numbers of the rows become their ids, so that messages still name the rows of the user.
     """

@@ -1,6 +1,6 @@
-"""The k-means relatives over Dask arrays and frames: the solvers of `clew.partitional`, one reduction per round.
+"""The k-means relatives over Dask arrays and frames: the solvers of `clew.partitional`, with one reduction per round.
 
-`fit` and `predict` of an estimator find this package when they are given a Dask collection; there is nothing to call.
+`fit` and `predict` of an estimator use this package if they get a Dask collection. It has no functions to call.
 """
 
 from clew.distributed._predict import map_predict

@@ -1,4 +1,4 @@
-"""Labels of new rows, block by block where the blocks are."""
+"""Labels of new rows, computed block by block on the workers."""
 
 from __future__ import annotations
 

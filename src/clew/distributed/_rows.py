@@ -76,7 +76,7 @@ class DaskRows:
         return rows
 
     def __getitem__(self, rows: Any) -> npt.NDArray[Any]:
-        """Some rows, by their numbers, gathered here."""
+        """Some rows, by their numbers, copied to this process."""
         rows = np.asarray(rows)
         block_of = np.searchsorted(self.starts, rows, side="right") - 1
         used = np.unique(block_of)
@@ -119,11 +119,11 @@ class DaskRows:
         return DaskLabels(self, scoring, _NO_ROWS, np.empty(0, dtype=np.int32))
 
     def close(self) -> None:
-        """Nothing to do: the blocks are the user's."""
+        """Do nothing, because the blocks belong to the user."""
 
 
 class DaskLabels:
-    """Labels of all rows by a rule instead of an array: the nearest centre, except for the tied rows."""
+    """Labels of all rows, as a rule instead of an array: the nearest centre, except for the tied rows."""
 
     def __init__(
         self,
@@ -139,11 +139,11 @@ class DaskLabels:
         return len(self._rows)
 
     def copy(self) -> DaskLabels:
-        """These labels, which do not change."""
+        """Return these labels themselves, because they never change."""
         return self
 
     def part(self, place: int) -> Any:
-        """The labels of a block, where the block is."""
+        """The labels of a block, computed on its worker."""
         rows, some = self._rows, self._rows.tied_in(place, self._tied)
         return dask.delayed(_labels)(
             rows.blocks[place], rows._prepare, self._scoring,
@@ -151,7 +151,7 @@ class DaskLabels:
         )  # fmt: skip
 
     def at(self, rows: IntArray) -> npt.NDArray[Any]:
-        """The labels of some rows, gathered here."""
+        """The labels of some rows, copied to this process."""
         points = self._rows[rows]
         place = np.searchsorted(self._tied, rows)
         place = np.minimum(place, max(len(self._tied) - 1, 0))
@@ -176,7 +176,7 @@ class DaskLabels:
 
 
 class DaskRowLabels(RowLabels):
-    """The labels of one run: the rounds see tallies, and the rule that gives the labels."""
+    """The labels of one run. The rounds use tallies, and the rule from which labels are computed."""
 
     def __init__(self, rows: DaskRows, problem: Problem, tied: IntArray) -> None:
         self._rows, self._order = rows, np.argsort(tied)
@@ -202,7 +202,7 @@ class DaskRowLabels(RowLabels):
             share = weights[here] if len(weights) else weights
             tallies.append(dask.delayed(_tally)(block, problem.X._prepare, share, tied, self._scoring))
         total: Tally = computed([dask.delayed(_total)(tallies)])[0]
-        # Sums are added up in a fixed order, so they stay the same exactly as long as no label changes.
+        # Sums are added up in a fixed order, so they are exactly equal as long as no label changes.
         before, self._before = self._before, total
         changed = before is None or not (
             np.array_equal(before.sums, total.sums) and np.array_equal(before.errors, total.errors)
@@ -237,7 +237,7 @@ def is_distributed() -> bool:
 
 
 def _on_workers(X: Any) -> list[Any]:
-    """Compute the blocks once and leave them on the workers; return their futures, which keep them there."""
+    """Compute the blocks once and keep them on the workers; return their futures."""
     import distributed
 
     X = X.persist()
@@ -246,7 +246,7 @@ def _on_workers(X: Any) -> list[Any]:
 
 
 def computed(tasks: list[Any]) -> Any:
-    """Results of tasks, in their order."""
+    """Compute tasks and return their results, in their order."""
     try:
         return dask.compute(*tasks)
     except Exception as error:
@@ -282,7 +282,7 @@ def _map(block: Any, prepare: Prepare | None, start: int, function: Callable[...
 
 
 def _tally(block: Any, prepare: Prepare | None, weights: FloatArray, tied: IntArray, scoring: Scoring) -> Tally:
-    """Assign the free rows of a block and add them up; the labels are forgotten."""
+    """Assign the free rows of a block and add them up. The labels are not kept."""
     return _assigned(_prepared(block, prepare), weights, tied, scoring)[1]
 
 
