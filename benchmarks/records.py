@@ -34,7 +34,8 @@ def run(*, quick: bool) -> Report:
             rows.append({"table": name, "rows": table.n_rows, "wrong": noise, **measure(table, entity, budgets, noise)})
     columns = {
         "table": "table", "rows": "rows", "wrong": "wrong answers",
-        **{f"f{budget}": f"F at {budget}" for budget in budgets}, "next": "next question (s)",
+        **{f"f{budget}": f"F at {budget}" for budget in budgets}, "recall": "true pairs among candidates",
+        "next": "next question (s)",
     }  # fmt: skip
     notes = ["Pairwise F after so many answers; next question: the median time of `ask`."]
     return Report("records", TITLE, columns, rows, notes)
@@ -52,7 +53,14 @@ def measure(table: Any, entity: np.ndarray, budgets: tuple[int, ...], noise: flo
         seconds.append(time.perf_counter() - started)
         if pair is not None and n_answers < max(budgets):
             questions.tell(pair, oracle(pair))
-    return found | {"next": float(np.median(seconds))}
+    return found | {"recall": _recall(questions, entity), "next": float(np.median(seconds))}
+
+
+def _recall(questions: Questions, entity: np.ndarray) -> float:
+    """Share of the pairs of records of one entity that are candidates."""
+    pairs = UncertainMatches().candidate_pairs(questions.view)
+    sizes = np.bincount(entity)
+    return float((entity[pairs[:, 0]] == entity[pairs[:, 1]]).sum() / max((sizes * (sizes - 1) // 2).sum(), 1))
 
 
 def _made(name: str, n_rows: int) -> tuple[Any, np.ndarray]:

@@ -93,6 +93,10 @@ class UncertainMatches(Strategy):
         known = view.constraints() if fitted.doubts is None else fitted.doubts.certain
         return row_probabilities(pairs, known_answers(pairs, known.closure()).decide(fitted.log_odds), clusters)
 
+    def candidate_pairs(self, view: View) -> IntArray:
+        """The pairs of rows that are compared. All others count as different unless answers or other pairs join them."""
+        return self._model(view).candidates.pairs
+
     def _model(self, view: View) -> PairModel:
         return view.once(f"matches {self.n_neighbors}", lambda: PairModel.of(self._candidates(view), _PRIOR_STRENGTH))
 
