@@ -94,7 +94,7 @@ class UncertainMatches(Strategy):
         return row_probabilities(pairs, known_answers(pairs, known.closure()).decide(fitted.log_odds), clusters)
 
     def candidate_pairs(self, view: View) -> IntArray:
-        """The pairs of rows that are compared. All others count as different unless answers or other pairs join them."""
+        """The pairs of rows that are compared."""
         return self._model(view).candidates.pairs
 
     def _model(self, view: View) -> PairModel:
@@ -144,8 +144,7 @@ class UncertainMatches(Strategy):
         pairs = model.candidates.pairs
         components = view.knowledge.components()
         apart = np.flatnonzero(components[pairs[:, 0]] != components[pairs[:, 1]])
-        doubtful = apart[np.argsort(np.abs(fitted.log_odds[apart]), kind="stable")]
-        scored = doubtful[:_MOST_SCORED]
+        scored = apart[_smallest(np.abs(fitted.log_odds[apart]), _MOST_SCORED)]
         doubt = np.abs(fitted.log_odds[scored])
         if view.n_answers % _EXPLORE_EVERY == _EXPLORE_EVERY - 1:
             features = model.candidates.features[scored].astype(np.float64)
@@ -155,10 +154,11 @@ class UncertainMatches(Strategy):
         sizes = np.bincount(components, minlength=view.n_rows)
         reach = np.log2(1 + sizes[components[pairs[scored, 0]]] * sizes[components[pairs[scored, 1]]])
         worth = (1 - np.tanh(doubt / 2)) * reach
-        ranked = np.concatenate([scored[np.argsort(-worth, kind="stable")], doubtful[_MOST_SCORED:]])
-        for first, second in pairs[ranked].tolist():
-            if view.is_open(first, second):
-                return Pair(first, second, why="Are these the same? The model cannot tell.")
+        best = _first_open(view, pairs[scored[np.argsort(-worth, kind="stable")]])
+        if best is None and len(apart) > len(scored):
+            best = _first_open(view, pairs[apart[np.argsort(np.abs(fitted.log_odds[apart]), kind="stable")]])
+        if best is not None:
+            return Pair(*best, why="Are these the same? The model cannot tell.")
         return _any_open_pair(view)
 
 
@@ -196,6 +196,17 @@ def certain_constraints(view: View) -> Constraints:
     """Prior constraints and corrections, which hold even if answers are wrong."""
     together, apart = ([pair[:2] for pair in sorted(view.stated) if pair[2] == sign] for sign in (1, -1))
     return view.prior | Constraints(together, apart, n_samples=view.n_rows)
+
+
+def _smallest(values: FloatArray, n: int) -> IntArray:
+    """Positions of the n smallest values, smallest first."""
+    places = np.arange(len(values)) if len(values) <= n else np.argpartition(values, n)[:n]
+    return places[np.lexsort((places, values[places]))]
+
+
+def _first_open(view: View, pairs: IntArray) -> tuple[int, int] | None:
+    """The first of these pairs that may be asked."""
+    return next(((one, two) for one, two in pairs.tolist() if view.is_open(one, two)), None)
 
 
 def _any_open_pair(view: View) -> Pair | None:
