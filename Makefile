@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest -n $(shell expr $$(getconf _NPROCESSORS_ONLN) 
 # Many tests start Python again: it keeps compiled modules, even where the environment says not to.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-rest test-all check format bench bench-questions bench-load bench-page clean
+.PHONY: demo test test-rest test-all check format bench bench-questions bench-load bench-page bench-scale clean
 
 # What clew itself needs, with the commands that the demo suggests; tests and benchmarks add the tools of developers.
 $(VENV)/installed: pyproject.toml setup.py $(KERNELS)
@@ -54,6 +54,9 @@ bench-load: $(VENV)/ready  ## twenty people who answer at once, over HTTP
 
 bench-page: $(VENV)/ready  ## the page in a browser: first card, next card, the map
 	$(BIN)/python -m benchmarks.page
+
+bench-scale: $(VENV)/ready  ## how time and memory of a fit grow with rows, columns, clusters and pairs
+	$(BIN)/python -m benchmarks.scale
 
 clean:  ## remove everything that was built
 	rm -rf $(VENV) build dist src/*.egg-info src/clew/kernels/*.so .pytest_cache .mypy_cache .ruff_cache
