@@ -254,7 +254,7 @@ def test_a_note_about_one_cluster_says_so(tmp_path):
         session.import_answers([(0, n, "same") for n in range(1, 6)])
         session.labels()
         assert session.progress().notes == (
-            "1 cluster instead of 3: answers and neighbours leave no row for another one.",
+            "1 cluster instead of 3: the answers and the neighbours of rows leave other clusters empty.",
         )
 
 

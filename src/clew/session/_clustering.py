@@ -34,7 +34,7 @@ FloatArray = npt.NDArray[np.float64]
 # A fresh fit must be better than a fit from the current clusters by this share to replace it.
 _STAY = 0.01
 # Reasons for fewer or more clusters than requested.
-_EMPTY = "the answers and the neighbours of rows leave a cluster empty."
+_EMPTY = "the answers and the neighbours of rows leave other clusters empty."
 _CORRECTED = "people have corrected these clusters, and answers since ask for no other number."
 # Number of clusters if it was not chosen and fewer groups are known.
 _LEAST_CLUSTERS = 2
