@@ -22,13 +22,13 @@ _CERTAIN_LOG_ODDS, _MOST_LOG_ODDS = 15.0, 5.0
 # Prior error rate if none is given, and the weights of three priors, as numbers of answers: of the rate of all
 # annotators together, of the same rate if it is given, and of the rate of one annotator.
 USUAL_RATE = 0.1
-_ALL_STRENGTH, _TOLD_STRENGTH, _ONE_STRENGTH = 20.0, 100.0, 10.0
+_ALL_STRENGTH, _TOLD_STRENGTH, _ONE_STRENGTH = 50.0, 100.0, 10.0
 # Bounds on an estimated rate. With a rate above 1/2, an answer would count as the opposite answer.
 _BOUNDS = _LEAST_RATE, _MOST_RATE = 0.002, 0.45
 
 
 # Bounds of the rate of all annotators together, if none is given.
-_COMMON_BOUNDS = 0.03, 0.25
+_COMMON_BOUNDS = 0.05, 0.25
 
 
 class AnswerArrays(NamedTuple):
@@ -93,7 +93,7 @@ def estimate_rates(answers: AnswerArrays, together: FloatArray | None, told: flo
     strength = _ALL_STRENGTH if told is None else _TOLD_STRENGTH
     common = float(np.clip((wrong.sum() + base * strength) / (len(wrong) + strength), *_common_bounds(told)))
     # The range of one annotator among several is wide. The rate of a single annotator is the common one, with a bias.
-    bounds = _BOUNDS if len(people) > 1 else (common / 2, min(2 * common, _MOST_RATE))
+    bounds = _BOUNDS if len(people) > 1 else (common / 1.5, min(1.5 * common, _MOST_RATE))
     rates = {}
     for one in people:
         mine = who == one
@@ -109,7 +109,7 @@ def _common_bounds(told: float | None) -> tuple[float, float]:
     """Bounds of the error rate of all annotators together."""
     if told is None:
         return _COMMON_BOUNDS
-    return max(told / 2, _LEAST_RATE), min(max(1.5 * told, _LEAST_RATE), _MOST_RATE)
+    return max(0.75 * told, _LEAST_RATE), min(max(1.25 * told, _LEAST_RATE), _MOST_RATE)
 
 
 def count_errors(answers: AnswerArrays, agreement: FloatArray, annotators: list[str]) -> dict[str, AnnotatorErrors]:

@@ -26,7 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # Number of steps of the random walk that averages the doubt of neighbours, and a constant that is added to the doubt of
 # rows without answers.
-_STEPS, _NEW_ROW = 2, 0.3
+_STEPS, _NEW_ROW = 2, 0.1
 # A named row with a smaller doubt than this is not asked about again.
 _SETTLED = 0.02
 # While groups have no named rows, every third question is about a prototype. Every fourth asks whether two groups are

@@ -33,7 +33,7 @@ def test_rates_are_posterior_means_under_beta_priors():
     """Ten answers about rows of one group, two of them "different". The prior is worth ten at the common rate."""
     answers = arrays([(0, 1, 1, 0)] * 8 + [(0, 1, -1, 0)] * 2)
     rates = estimate_rates(answers, np.ones(10), None)
-    common = (2 + 0.1 * 20) / (10 + 20)
+    common = (2 + 0.1 * 50) / (10 + 50)
     assert rates[0] == pytest.approx(((2 + common * 10) / 20, common))
 
 
