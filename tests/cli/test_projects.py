@@ -234,7 +234,9 @@ def test_status_as_json(clew, project):
     assert told["progress"]["answered"] == 4
     assert told["progress"]["can_stop"] in (True, False) and told["progress"]["reason"]
     assert sorted(entry["size"] for entry in told["clusters"]) == [4, 4, 4]
-    assert told["people"] == [{"annotator": "ada", "answered": 4, "shared": 0, "agreed": 0}]
+    assert told["people"] == [
+        {"annotator": "ada", "answered": 4, "shared": 0, "agreed": 0, "looks_wrong": 0, "error_rate": None}
+    ]
 
 
 def test_status_tells_people_conflicts_and_what_is_new(clew, project):

@@ -13,6 +13,7 @@ import mmap
 import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -64,9 +65,8 @@ class _OpenFile:
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
-
-    def __del__(self) -> None:
-        self.file.close()
+        # Not in __del__: the garbage collector may finalise the file before this object, and warn that it is open.
+        weakref.finalize(self, file.close)
 
 
 class StoredRows:
