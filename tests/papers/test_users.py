@@ -225,7 +225,7 @@ assert state() == before
 
 
 def test_a_budget_larger_than_all_pairs():
-    with pytest.raises(ParameterError, match="asks for 7 pairs, but there are only 6"):
+    with pytest.raises(ParameterError, match="needs 7 pairs, but there are only 6"):
         Constraints.sample([0, 0, 1, 1], 7, random_state=0)
     everything = Constraints.sample([0, 0, 1, 1], 6, random_state=0)
     assert len(everything.must_link) + len(everything.cannot_link) == 6
