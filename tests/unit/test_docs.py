@@ -88,7 +88,16 @@ def identified(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=identified)
+# The page about networks trains some: a minute.
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.slow) if page.name == "deep.md" else page
+        for page in PAGES
+        if blocks(page, "python")
+    ],
+    ids=identified,
+)
 def test_python_blocks_of_a_page_run_in_order_and_print_what_they_show(page, tmp_path, monkeypatch):
     skip_without_torch(page.name)
     monkeypatch.chdir(tmp_path)
@@ -117,10 +126,13 @@ def test_commands_of_the_shell_pages_run(tmp_path, monkeypatch):
     assert ran == dict.fromkeys(commands, 0)
 
 
-# The gallery draws every method: half a minute.
+# The gallery draws every method, and the embedding trains a network: a minute each.
 @pytest.mark.parametrize(
     "example",
-    [pytest.param(path, marks=pytest.mark.slow) if path.name == "gallery.py" else path for path in EXAMPLES],
+    [
+        pytest.param(path, marks=pytest.mark.slow) if path.name in ("gallery.py", "digits_embedding.py") else path
+        for path in EXAMPLES
+    ],
     ids=identified,
 )
 def test_examples_run_and_print(example, tmp_path, monkeypatch, capsys):

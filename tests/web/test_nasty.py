@@ -44,6 +44,8 @@ EXAMPLES = {
     "Undo": {"annotator": "ann"},
     "Resolved": {"how": "soft", "answer_id": 1, "answer": "same", "annotator": "ann"},
     "Named": {"name": "n", "annotator": "ann"},
+    "NewGrouping": {"name": "n", "n_clusters": 2, "annotator": "ann"},
+    "GroupingName": {"name": "n", "annotator": "ann"},
     "CorrectionBody": {"kind": "split", "cluster": 0, "rows": ["a"], "annotator": "ann"},
     "Settings": {
         "n_clusters": 3, "method": None, "strategy": None, "metric": "euclidean", "columns": ["x"], "scale": "auto",

@@ -246,12 +246,16 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
 
     def _check_input(self, X: Any, *, reset: bool) -> Any:
         """X as an array, or as rows that are read by the chunk if they are not in memory."""
-        if not is_remote(X):
+        if not self._is_remote(X):
             return super()._check_input(X, reset=reset)
         self._refuse_remote(X)
         rows = open_remote(X)
         check_features(self, rows.shape[1], rows.columns, reset=reset)
         return rows
+
+    def _is_remote(self, X: Any) -> bool:
+        """Whether X is read by the chunk. A memory-mapped array is an array to methods that need all rows."""
+        return is_remote(X) and (self.capabilities.out_of_core or not isinstance(X, np.memmap))
 
     def _refuse_remote(self, X: Any) -> None:
         """Raise if this method needs all rows in memory."""
@@ -264,7 +268,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
             )
 
     def _fit_checked(self, X: Any, y: Any, constraints: Any, sample_weight: Any) -> Self:
-        if not is_remote(X):
+        if not self._is_remote(X):
             return super()._fit_checked(X, y, constraints, sample_weight)
         check_parameters(self, self._parameters)
         with self._whole_or_not_at_all():
@@ -437,7 +441,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
             labels = self._named(nearest(problem, problem.placed(self.cluster_centers_)))
             return self._with_class_names(as_array(labels))
         finally:
-            if is_remote(X) and rows is not X:
+            if self._is_remote(X) and rows is not X:
                 rows.close()
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
@@ -447,6 +451,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         """
+        if isinstance(X, np.memmap):
+            X = np.asarray(X)
         if is_remote(X):
             raise DataTypeError(
                 f"transform takes rows in memory, and X is a {type(X).__name__}. Load X, or call predict."

@@ -241,6 +241,8 @@ class PCKMeans(KMeansFamily):
                 f"partial_fit of {type(self).__name__} with size_min or size_max: limits hold for the rows of one "
                 "fit. Call fit, or set both to None."
             )
+        if isinstance(X, np.memmap):
+            X = np.asarray(X)
         if is_remote(X):
             raise DataTypeError(
                 f"partial_fit takes a batch of rows in memory, and X is a {type(X).__name__}. Call fit."

@@ -74,7 +74,7 @@ def test_kinds_of_knowledge_are_held_against_what_a_method_does_with_them():
     assert pairs.facts.given == ("must_link", "cannot_link")
     reasons = {one.method: " ".join(one.reasons) for one in pairs.methods}
     assert "It keeps all must-links and cannot-links." in reasons["cop-kmeans"]
-    assert "It uses cannot-links only as a start." in reasons["constrained-kmeans"]
+    assert "It uses cannot-links only to initialise the clusters." in reasons["constrained-kmeans"]
     assert "It prices violated must-links and cannot-links." in reasons["pck-means"]
     some = np.where(np.arange(200) < 20, BLOB_OF, -1)
     assert advise_methods(BLOBS, some).facts.given == ("labels",)

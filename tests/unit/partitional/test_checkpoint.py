@@ -51,5 +51,5 @@ def test_a_fit_that_stopped_twice_ends_like_one_that_did_not(tmp_path, method, n
     with pytest.raises(FileError, match="checkpoint of another fit: k was 4, and is 5"):
         Checkpoint(path, {"k": 5})
     path.write_text("nonsense")
-    with pytest.raises(FileError, match="is no checkpoint"):
+    with pytest.raises(FileError, match="is not a checkpoint"):
         Checkpoint(path, {"k": 4})
