@@ -17,6 +17,9 @@ ROWS = [[0.0, 0.0], [0.0, 1.0], [9.0, 0.0], [9.0, 1.0], [0.0, 9.0], [1.0, 9.0]]
 @pytest.fixture(scope="module")
 def document(tmp_path_factory):
     """The OpenAPI document of a server that runs."""
+    with Session.create(tmp_path_factory.mktemp("web") / "first.clew", ROWS, n_clusters=3) as first:
+        first.tell(first.ask("ann"), "unsure")  # loads what questions need, see below
+        first.labels()
     with Session.create(tmp_path_factory.mktemp("web") / "toy.clew", ROWS, n_clusters=3) as session:
         session.import_answers([(0, 1, "same"), (0, 2, "different"), (2, 3, "same"), (1, 3, "same")])
         app = create_app(session, token=TOKEN)
