@@ -312,8 +312,7 @@ def pck_means(
         return lloyd(problem, units, sized, start.centers, max_iter=max_iter, tol=tol)
     if penalty == 0:
         return lloyd(problem, None, None, start.centers, max_iter=max_iter, tol=tol)
-    # Units are numbered in the random order in which they are visited, so that a visit reads memory in sequence.
-    rows, ties = priced_ties(constraints, penalty, entailed=entailed, rng=rng)
+    rows, ties = priced_ties(constraints, penalty, entailed=entailed)
     anchor = rows - (problem.n_rows - n_anchors)
     ties = replace(ties, pinned=np.where(anchor >= 0, anchor, -1).astype(np.int32))
     units = Units.contract(problem, rows, np.arange(len(rows)), len(rows))
@@ -341,8 +340,7 @@ class _PricedPolicy(Policy):
         anchored = np.zeros(closed.n_components, dtype=bool)
         anchored[closed.component_of[units.rows[state.pinned >= 0]]] = True
         self._blocks, _ = component_units(problem, closed, (closed.sizes > 1) & ~anchored)
-        order = np.argsort(units.rows)
-        places = order[np.searchsorted(units.rows, self._blocks.rows, sorter=order)]
+        places = np.searchsorted(units.rows, self._blocks.rows)
         self._members = compress(self._blocks.unit_of, places, len(self._blocks))
 
     def resume(self, labels: Labels) -> None:
@@ -353,7 +351,7 @@ class _PricedPolicy(Policy):
 
     def assign(self, problem: Problem, units: Units, centers: FloatArray, labels: Labels) -> tuple[float, float]:
         first = len(labels) > 0 and labels[0] < 0
-        score = self._state.sweep(problem, units, centers, None, labels)
+        score = self._state.sweep(problem, units, centers, self._rng.permutation(len(units)), labels)
         order = self._rng.permutation(len(self._blocks))
         score += self._state.move_blocks(problem, self._blocks, self._members, centers, order, labels)
         price = self._state.price(labels)

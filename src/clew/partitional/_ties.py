@@ -286,36 +286,25 @@ def hard_ties(closed: Closure, unit_of_component: IntArray, pinned: Labels) -> T
     )
 
 
-def priced_ties(
-    constraints: Constraints, penalty: float, *, entailed: bool, rng: np.random.Generator | None = None
-) -> tuple[IntArray, Ties]:
-    """The rows in constraints, sorted or in random order with `rng`, and the prices between them.
+def priced_ties(constraints: Constraints, penalty: float, *, entailed: bool) -> tuple[IntArray, Ties]:
+    """The rows in constraints, and the prices between them.
 
     With `entailed`, certain pairs (confidence 1) are priced together with all pairs that they entail. Less certain
     pairs are priced on their own, at `penalty` times their confidence. Without it, only given pairs are priced.
     """
-    rows, ties = _entailed_ties(constraints, rng) if entailed else _given_ties(constraints, rng)
+    rows, ties = _entailed_ties(constraints) if entailed else _given_ties(constraints)
     return rows, replace(ties, penalty=penalty)
 
 
-def _numbered_units(row_is_unit: npt.NDArray[np.bool_], rng: np.random.Generator | None) -> tuple[IntArray, IntArray]:
-    """The row of each unit, sorted or in random order, and the unit of each row (undefined for other rows)."""
-    rows = np.flatnonzero(row_is_unit)
-    if rng is not None:
-        rng.shuffle(rows)
-    unit_of_row = np.empty(len(row_is_unit), dtype=np.int64)
-    unit_of_row[rows] = np.arange(len(rows))
-    return rows, unit_of_row
-
-
-def _entailed_ties(constraints: Constraints, rng: np.random.Generator | None) -> tuple[IntArray, Ties]:
+def _entailed_ties(constraints: Constraints) -> tuple[IntArray, Ties]:
     certain = constraints.at_least(1.0)
     closed = certain.closure()
     graph = closed.graph
     pairs, prices = lone_pairs(constraints, closed)
     row_is_unit = ((closed.sizes > 1) | closed.tied)[closed.component_of]
     row_is_unit[pairs] = True
-    rows, unit_of_row = _numbered_units(row_is_unit, rng)
+    rows = np.flatnonzero(row_is_unit)
+    unit_of_row = np.cumsum(row_is_unit) - 1
 
     # Sets: the components that rows here are in, then the cliques; a clique holds the rows of its components.
     named = np.zeros(closed.n_components, dtype=bool)
@@ -352,7 +341,7 @@ def _entailed_ties(constraints: Constraints, rng: np.random.Generator | None) ->
     return rows, ties
 
 
-def _given_ties(constraints: Constraints, rng: np.random.Generator | None) -> tuple[IntArray, Ties]:
+def _given_ties(constraints: Constraints) -> tuple[IntArray, Ties]:
     """Price each given pair once, at its highest confidence; groups and classes are priced by counts.
 
     A pair that a group or the classes also state is priced there only.
@@ -376,7 +365,8 @@ def _given_ties(constraints: Constraints, rng: np.random.Generator | None) -> tu
     row_is_unit[pairs] = True
     for column, _ in columns:
         row_is_unit[column >= 0] = True
-    rows, unit_of_row = _numbered_units(row_is_unit, rng)
+    rows = np.flatnonzero(row_is_unit)
+    unit_of_row = np.cumsum(row_is_unit) - 1
     units, sets, entry_prices = [_NONE], [_NONE], [np.empty(0)]
     constant, n_sets = -float(np.minimum(prices, 0).sum()), 0
     for column, price in columns:

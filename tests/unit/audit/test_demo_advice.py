@@ -20,12 +20,12 @@ def demo_answers(seed):
     return X, _demo.simulate(X, data, plain, 48, seed)
 
 
-def test_hardly_any_right_answer_of_the_demo_is_called_wrong():
-    reviews = [review(*demo_answers(draw), 3) for draw in range(4)]
-    suspicions = [doubt.suspicion for found in reviews for doubt in found.doubts]
-    assert len(suspicions) == 4 * 48
-    assert sum(one > 0.5 for one in suspicions) <= 1 and max(suspicions) < 0.6  # one in 192, at 53 %
-    assert reviews[0].message.startswith("0 of 48 answers are more likely wrong than right")
+@pytest.mark.parametrize("draw", range(4))
+def test_no_right_answer_of_the_demo_is_called_wrong(draw):
+    X, answers = demo_answers(draw)
+    found = review(X, answers, 3)
+    assert max(doubt.suspicion for doubt in found.doubts) <= 0.5
+    assert found.message.startswith("0 of 48 answers are more likely wrong than right")
 
 
 @pytest.mark.parametrize("draw", range(3))
