@@ -1,7 +1,13 @@
-"""Nearest neighbours of rows, exact for small data and approximate for large data; shared neighbours and density."""
+"""Nearest neighbours of rows, exact for small data and approximate for large data; shared neighbours and density.
+
+This is the only search for nearest rows by Euclidean distance. With the extra ``[ann]``, approximate neighbours come
+from the graph index of usearch (HNSW, Malkov and Yashunin 2020, `malkov2020`), else from the cells of a Voronoi
+partition.
+"""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -17,6 +23,11 @@ FloatArray = npt.NDArray[np.float64]
 # nearest cells are compared.
 _EXACT_ROWS, _TREE_COLUMNS = 20_000, 6
 _CELL_ROWS, _CELLS_SEARCHED, _BLOCK_ROWS, _MOST_COMPARED = 500, 12, 1_000, 16_000
+# Edges per row of the graph index, and the lengths of its candidate lists while it is built and searched. With 21,000
+# rows of 16 to 64 columns, these values find 90 to 100 % of ten neighbours (`python -m benchmarks neighbours`).
+_GRAPH_DEGREE, _GRAPH_BUILD, _GRAPH_SEARCH = 16, 128, 64
+# Number of rows whose distances to their neighbours are computed at once.
+_DISTANCE_ROWS = 20_000
 # Number of edges whose shared neighbours are counted at once.
 _EDGES_AT_ONCE = 200_000
 
@@ -26,7 +37,91 @@ def nearest_neighbours(X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray]:
     n_rows, n_columns = X.shape
     if n_rows <= _EXACT_ROWS or (n_columns <= _TREE_COLUMNS and not sparse.issparse(X)):
         return NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors()
+    return approximate_neighbours(X, n_neighbors)
+
+
+def approximate_neighbours(X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray]:
+    """Most of the nearest neighbours of each row, nearest first, in less than quadratic time.
+
+    The result depends on X and on whether usearch is installed, and not on a seed or on the number of threads.
+    """
+    if not sparse.issparse(X) and find_spec("usearch") is not None:
+        neighbours = _neighbours_by_graph(X, n_neighbors)
+        if neighbours is not None:
+            return _sorted_by_distance(X, neighbours)
     return _neighbours_by_cells(X, n_neighbors)
+
+
+def _neighbours_by_graph(X: Any, n_neighbors: int) -> IntArray | None:
+    """Approximate nearest neighbours by usearch's graph index, or None if a search finds too few rows.
+
+    The index holds each distinct row once, because its graph falls apart where many rows are equal.
+    """
+    # The index holds 32-bit numbers, so the rows are centred and scaled first.
+    X = np.asarray(X)
+    centre = X.mean(axis=0)
+    scale = max(float(np.abs(X - centre).max()), np.finfo(np.float64).tiny)
+    rows = np.ascontiguousarray((X - centre) / scale, dtype=np.float32) + np.float32(0)  # no negative zeros
+    as_bytes = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+    _, first, place, counts = np.unique(as_bytes, return_index=True, return_inverse=True, return_counts=True)
+    keys = _search_graph(rows[first], min(n_neighbors + 1, len(first)))
+    if keys is None:
+        return None
+    keys = _with_repeats(keys, place, counts, n_neighbors + 1)[place]
+    # The row itself is sorted last and dropped. If repeated rows displaced it, the farthest one is dropped.
+    others_first = np.argsort(keys == np.arange(len(rows))[:, None], axis=1, kind="stable")[:, :n_neighbors]
+    return np.take_along_axis(keys, others_first, axis=1)
+
+
+def _search_graph(rows: npt.NDArray[np.float32], n_found: int) -> IntArray | None:
+    """The `n_found` nearest rows of each row, itself included, or None if a search finds fewer."""
+    from usearch.index import Index
+
+    if len(rows) == 1:
+        return np.zeros((1, 1), dtype=np.int64)
+    index = Index(
+        ndim=rows.shape[1],
+        metric="l2sq",
+        dtype="f32",
+        connectivity=_GRAPH_DEGREE,
+        expansion_add=_GRAPH_BUILD,
+        expansion_search=max(_GRAPH_SEARCH, 2 * n_found),
+    )
+    # One thread: the graph depends on the order in which rows are added.
+    index.add(np.arange(len(rows)), rows, threads=1)
+    found = index.search(rows, n_found, threads=1)
+    return None if (np.asarray(found.counts) < n_found).any() else np.asarray(found.keys).astype(np.int64)
+
+
+def _with_repeats(keys: IntArray, place: IntArray, counts: IntArray, n_wanted: int) -> IntArray:
+    """Replace the neighbours of each distinct row by the rows that are equal to them, `n_wanted` in all.
+
+    For example, rows 0 and 1 are equal, so ``place = [0, 0, 1]`` and ``counts = [2, 1]``. With the neighbours
+    ``keys = [[0, 1], [1, 0]]``, the two wanted rows of each distinct row are ``[[0, 1], [2, 0]]``.
+    """
+    by_value = np.argsort(place, kind="stable")
+    starts = np.cumsum(counts) - counts
+    ends = np.cumsum(counts[keys], axis=1)
+    wanted = np.empty((len(keys), n_wanted), dtype=np.int64)
+    for slot in range(n_wanted):
+        which = (ends <= slot).sum(axis=1)[:, None]
+        key = np.take_along_axis(keys, which, axis=1)[:, 0]
+        before = np.take_along_axis(ends, which, axis=1)[:, 0] - counts[key]
+        wanted[:, slot] = by_value[starts[key] + slot - before]
+    return wanted
+
+
+def _sorted_by_distance(X: Any, neighbours: IntArray) -> tuple[FloatArray, IntArray]:
+    """Exact distances of each row to its neighbours, and the neighbours, nearest first."""
+    X = np.asarray(X)
+    distances = np.empty(neighbours.shape)
+    for start in range(0, len(X), _DISTANCE_ROWS):
+        some = slice(start, start + _DISTANCE_ROWS)
+        for place, others in enumerate(neighbours[some].T):
+            apart = (X[some] - X[others]).astype(np.float64, copy=False)
+            distances[some, place] = np.sqrt(np.einsum("ij,ij->i", apart, apart))
+    order = np.lexsort((neighbours, distances), axis=1)
+    return np.take_along_axis(distances, order, axis=1), np.take_along_axis(neighbours, order, axis=1)
 
 
 def _neighbours_by_cells(X: Any, n_neighbors: int) -> tuple[FloatArray, IntArray]:
