@@ -2,13 +2,18 @@
 
 Two marks keep `make test` short. A `slow` test runs with `--thorough` only. Of a `sampled(n)` test every n-th case runs
 without `--thorough`. Where n has no divisor in common with the number of scenarios, every law meets every estimator and
-every scenario in turn.
+every scenario in turn. The other cases of a `sampled(n, rest="slow")` test are slow tests, which CI runs. The other
+cases of larger grids run before a release.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
+
+# One thread per process, before numpy is loaded: several processes of tests share the cores already, and the servers
+# and commands that tests start inherit this. Twice the threads took a third more processor time.
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 import pytest
 from hypothesis import settings
@@ -28,25 +33,30 @@ def pytest_configure(config):
         settings.load_profile("thorough")
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m selects by the marks
 def pytest_collection_modifyitems(config, items):
+    left_out = list(_left_out(items))
     if config.getoption("--thorough"):
         return
-    places = Counter()
-    kept, left_out = [], []
-    for item in items:
-        (kept if _is_quick(item, places) else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
-    items[:] = kept
+    left_out = set(left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
-def _is_quick(item, places):
-    """Whether `make test` runs this case; `places` counts the cases of each sampled test."""
-    sampled = item.get_closest_marker("sampled")
-    if sampled is None:
-        return item.get_closest_marker("slow") is None
-    test = item.nodeid.partition("[")[0]
-    places[test] += 1
-    return places[test] % sampled.args[0] == 1 and item.get_closest_marker("slow") is None
+def _left_out(items):
+    """The cases that `make test` leaves out; those outside a sample are marked slow where the sample says so."""
+    places = Counter()
+    for item in items:
+        if (sampled := item.get_closest_marker("sampled")) is not None:
+            test = item.nodeid.partition("[")[0]
+            places[test] += 1
+            if places[test] % sampled.args[0] != 1:
+                if sampled.kwargs.get("rest") == "slow":
+                    item.add_marker(pytest.mark.slow)
+                yield item
+                continue
+        if item.get_closest_marker("slow") is not None:
+            yield item
 
 
 def pytest_generate_tests(metafunc):

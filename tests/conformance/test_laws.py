@@ -459,7 +459,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(17)
+@pytest.mark.sampled(23)
 @pytest.mark.parametrize(("check", "example", "scenario"), CASES)
 def test_law(check, example, scenario, seed, tmp_path, toys):
     estimator = clone(example)

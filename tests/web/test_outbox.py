@@ -219,6 +219,7 @@ def test_a_storage_that_takes_nothing_is_said_and_nothing_is_called_saved(page, 
     assert answers_of(server) == said
 
 
+@pytest.mark.slow
 def test_two_tabs_share_the_answers_that_wait(context, page, server):
     at_hand(page)
     other = context.new_page()
@@ -271,6 +272,7 @@ def test_the_file_that_opens_the_page_signs_in(context, server):
     assert page.url == f"http://127.0.0.1:{server.port}/"
 
 
+@pytest.mark.slow
 def test_the_second_browser_with_a_name_says_who_it_is(browser, server):
     for name, choice in (("me", None), ("ann", "No, this is my name"), ("me", "Yes, that was me")):
         context = browser.new_context()
@@ -292,6 +294,7 @@ def test_the_second_browser_with_a_name_says_who_it_is(browser, server):
     assert [one["annotator"] for one in server.get("answers")] == ["me", "me", "ann", "ann", "me", "me"]
 
 
+@pytest.mark.slow
 def test_pictures_of_the_next_cards_are_there_while_the_server_is_away(context, tmp_path):
     dot = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
     lines = ["name,x,picture"]

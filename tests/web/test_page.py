@@ -541,6 +541,7 @@ def test_several_rows_are_taken_out_by_one_dialogue(page, server):
     assert len({after[row] for row in chosen} - set(before.values())) == 2
 
 
+@pytest.mark.slow
 def test_another_way_to_group_the_rows_is_kept_under_a_name(page, server):
     before = settled(server)
     page.goto(f"http://127.0.0.1:{server.port}/#clusters")
@@ -592,7 +593,7 @@ def test_every_control_has_a_name_and_every_view_is_reached_by_keyboard(page, se
     assert page.evaluate("[document.activeElement.id, location.hash]") == ["view", "#settings"]
 
 
-@pytest.mark.parametrize("width", [820, 400])
+@pytest.mark.parametrize("width", [pytest.param(820, marks=pytest.mark.slow), 400])
 def test_no_view_is_wider_than_a_tablet_or_a_telephone(page, server, width):
     page.set_viewport_size({"width": width, "height": 800})
     answer(page, 3)
@@ -609,7 +610,7 @@ LATEST_PART = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_text_stands_out_from_its_ground(browser, server, scheme):
     context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=scheme)
     page = context.new_page()

@@ -182,7 +182,7 @@ FitPlan.run = lambda self: threading.Event().wait() if self.n_clusters == 2 else
     ("settings", "method", "path", "how", "status"),
     [
         pytest.param({"strategy": "hangs"}, "POST", "/api/questions/next", signal.SIGTERM, 504, id="a question"),
-        pytest.param({"n_clusters": 2}, "GET", "/api/labels", signal.SIGINT, 503, id="a fit"),
+        pytest.param({"n_clusters": 2}, "GET", "/api/labels", signal.SIGINT, 503, id="a fit", marks=pytest.mark.slow),
     ],
 )
 def test_a_server_stops_in_seconds_whatever_is_under_way(tmp_path, table, settings, method, path, how, status):
