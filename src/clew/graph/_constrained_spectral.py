@@ -40,6 +40,8 @@ _COMPARED_STARTS, _COMPARED_ROWS = 3, 2_000
 _RIDGE = 1e-3
 # An eigenvector whose cosine with the constant vector is at least this is the trivial one.
 _TRIVIAL = 1 - 1e-6
+# Eigenvalues below this share of the largest one are rounding errors of 0: pairs of few rows have a matrix of low rank.
+_ZERO = 1e-9
 
 
 class ConstrainedSpectral(ConstrainedClusterer):
@@ -297,12 +299,13 @@ def constrained_cuts(
     """
     largest = np.linalg.eigvalsh(satisfaction)[::-1]
     attainable = float(largest[min(n_cuts, len(largest)) - 1])
-    beta = threshold * attainable if attainable > 0 else attainable / max(threshold, 0.5)
+    is_positive = attainable > _ZERO * np.abs(largest).max()
+    beta = threshold * attainable if is_positive else attainable / max(threshold, 0.5)
     losses = np.maximum(losses, 0) + _RIDGE
     identity = np.eye(len(losses))
     # The inverse problem, (satisfaction - beta I) v = (1 / lambda) diag(losses) v, has a definite right-hand side.
     inverse, solutions = eigh(satisfaction - beta * identity, np.diag(losses))
-    feasible = solutions[:, inverse > 0][:, ::-1]
+    feasible = solutions[:, inverse > _ZERO * np.abs(inverse).max()][:, ::-1]
     found = np.column_stack([feasible / np.linalg.norm(feasible, axis=0), identity])
     found = found[:, np.abs(trivial @ found) < _TRIVIAL * np.linalg.norm(trivial)][:, :n_cuts]
     return np.einsum("ij,i,ij->j", found, losses, found), found
