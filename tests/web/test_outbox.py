@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from base64 import b64decode
+from contextlib import suppress
 
 import pytest
 
@@ -12,6 +13,8 @@ from clew.web._tokens import opening_file
 from tests.server import QuickServer
 
 pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: the page is not tested.")
+
+from playwright.sync_api import Error
 
 from tests.web.test_page import PATIENCE, Place, answers_of, browser, shown, truth
 
@@ -194,7 +197,8 @@ def test_what_may_pass_is_tried_again(page, server):
 def test_an_answer_that_may_be_recorded_is_taken_back_by_the_server_only(page, server):
     def lost(route):
         route.fetch()  # the server records it, and what it says is lost
-        route.fulfill(status=504, json={"error": "It is unknown whether this was recorded."})
+        with suppress(Error):  # the page may give this try up while the server answers
+            route.fulfill(status=504, json={"error": "It is unknown whether this was recorded."})
 
     page.route("**/api/answers", lost)
     said = give(page, 1)
