@@ -314,6 +314,18 @@ def test_many_different_in_a_row_bring_another_strategy_and_then_the_first_one(s
 # -- several people ----------------------------------------------------------------------------------------------------
 
 
+def test_different_answers_of_several_people_in_a_row_bring_no_other_strategy(store_url):
+    rows = np.arange(40.0)[:, None] ** 1.5
+    with Session.create(store_url, rows, n_clusters=30) as session:
+        for turn in range(38):
+            assert session.tell(session.ask(("ann", "bob")[turn % 2]), "different").note is None
+        notes = [session.tell(session.ask(who), "different").note for who in ("cat", "ann", "bob")]
+        assert notes[0] is None and notes[1].startswith("20 answers in a row") and notes[2] is None
+        told(session, np.zeros(40), 18, "dan")  # with bob's answer 19 since then, of which some are "same"
+        assert session.progress().strategy == "super-instances"
+        assert session.tell(session.ask("cat"), "same").note.startswith("Answers are mixed again")
+
+
 def test_no_pair_goes_to_two_people_and_one_that_expired_goes_to_the_next(session):
     now = [1000.0]
     session._project.clock = lambda: now[0]

@@ -102,7 +102,7 @@ class Asking:
             }  # fmt: skip
             answer_id = self._project.append(transaction, "answer", who, payload).seq
             transaction.change_lease(lease, answered=answer_id, is_open=False)
-            turn = self._turn(said["answer"])
+            turn = self._turn(said["answer"], who)
             if turn is not None:
                 self._project.append(transaction, "setting", "", turn)
         return self._told(answer_id, None if turn is None else turn["reason"])
@@ -147,22 +147,25 @@ class Asking:
         answer = Answer(said["answer"])
         return max(self._state.known.driver.view.knowledge.n_decided_by(*question.key, answer) - 1, 0)
 
-    def _turn(self, answer: str) -> dict[str, Any] | None:
-        """Switch strategy after too many "different" in a row, and later back, unless the user chose a strategy."""
+    def _turn(self, answer: str, annotator: str) -> dict[str, Any] | None:
+        """Switch strategy after too many "different" of one annotator in a row, and back when answers are mixed again.
+
+        A strategy that the user chose is kept.
+        """
         ledger = self._state.ledger
         chosen, now = ledger.settings["strategy"], strategy_in(ledger.settings)["name"]
-        if not (chosen is None or chosen.get("automatic")) or self._groups_are_small():
-            return None  # most near pairs of records are different, so no other strategy would ask better
-        since = ledger.answers_since_setting(ONE_SIDED - 1)
-        if len(since) + 1 < ONE_SIDED:
+        if not (chosen is None or chosen.get("automatic")):
             return None
-        if all(one == "different" for one in (*since, answer)):
-            name = next_strategy(now)
-            reason = f'{ONE_SIDED} answers in a row were "different": {name} asks now instead of {now}.'
-            return {"settings": {"strategy": {"name": name, "parameters": {}, "automatic": True}}, "reason": reason}
-        if chosen is not None:
+        own, everybody = ([answer, *ledger.answers_since_setting(ONE_SIDED - 1, name)] for name in (annotator, ""))
+        is_one_sided = len(own) == ONE_SIDED and set(own) == {"different"}
+        is_mixed_again = chosen is not None and len(everybody) == ONE_SIDED and set(everybody) != {"different"}
+        if not (is_one_sided or is_mixed_again) or self._groups_are_small():
+            return None  # most near pairs of records are different, so no other strategy would ask better
+        if is_mixed_again:
             return {"settings": {"strategy": None}, "reason": "Answers are mixed again: the usual strategy asks now."}
-        return None
+        name = next_strategy(now)
+        reason = f'{ONE_SIDED} answers in a row were "different": {name} asks now instead of {now}.'
+        return {"settings": {"strategy": {"name": name, "parameters": {}, "automatic": True}}, "reason": reason}
 
     def _groups_are_small(self) -> bool:
         """Whether there are very many groups of few rows, or the default strategy is about to find out."""

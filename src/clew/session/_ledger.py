@@ -113,7 +113,9 @@ class Ledger:
         self.records: dict[int, Record] = {}
         self._batches: dict[int, list[int]] = {}
         self._of_kind: dict[str, list[Event]] = {}
-        self._asked: list[int] = []  # answers to questions since settings changed
+        self._asked: dict[
+            str, list[int]
+        ] = {}  # answers to questions since settings changed: of everybody (""), by name
         self.n_checks = 0
         self.settings: dict[str, Any] = {}
         self.counted = self.fitted_version = 0
@@ -150,9 +152,12 @@ class Ledger:
         """The first version of an answer."""
         return self._first[seq]
 
-    def answers_since_setting(self, most: int) -> list[str]:
-        """The last answers since settings changed, newest first, without imported and undone answers."""
-        asked = (seq for seq in reversed(self._asked) if seq not in self.undone)
+    def answers_since_setting(self, most: int, annotator: str = "") -> list[str]:
+        """The last answers of one annotator or of all since settings changed, newest first.
+
+        Imported and undone answers do not count.
+        """
+        asked = (seq for seq in reversed(self._asked.get(annotator, ())) if seq not in self.undone)
         return [self.event(seq).payload["answer"] for seq in islice(asked, most)]
 
     def data(self) -> dict[str, Any] | None:
@@ -171,11 +176,12 @@ class Ledger:
             if payload.get("batch") is not None:
                 self._batches.setdefault(payload["batch"], []).append(event.seq)
             else:
-                self._asked.append(event.seq)
+                for name in ("", event.annotator):
+                    self._asked.setdefault(name, []).append(event.seq)
         elif event.kind == "fit":
             self.fitted_version = payload["version"]
         elif event.kind == "setting":
-            self._asked = []
+            self._asked = {}
         elif event.kind in _ABOUT_ANSWERS:
             for change in payload["changes"]:
                 self._revisions.setdefault(change["answer_id"], []).append(event.seq)

@@ -10,7 +10,8 @@ import clew.active
 from clew.active import Auto, Questions, Strategy
 from clew.exceptions import ParameterError
 
-# After this many "different" answers in a row another strategy takes over, because annotators tire of such questions.
+# After this many "different" answers of one annotator in a row another strategy takes over, because annotators tire of
+# such questions.
 ONE_SIDED = 20
 
 
