@@ -21,8 +21,10 @@ FloatArray = npt.NDArray[np.float64]
 _PRIOR_ERRORS, _PRIOR_ANSWERS, _MOST_ERRORS = 1.0, 10.0, 0.25
 # Largest number of placed rows that are used in addition to the representatives of neighbourhoods.
 _MOST_PLACED = 400
-# With more answers than this, the model is updated only once per fiftieth of them.
-_FEW_ANSWERS, _UPDATES = 250, 50
+# With more answers than the first value, the model is updated once per twentieth of them.
+_FEW_ANSWERS, _UPDATES = 250, 20
+# The model may lack a quarter as many of the latest answers as there are questions without an answer.
+_PENDING_PER_ANSWER = 4
 # A placed row whose leave-one-out probability is below this is worth a check question.
 _SUSPICIOUS = 0.2
 
@@ -48,14 +50,16 @@ def place_rows(view: View, kernels: KernelSum) -> tuple[LabelledRows, KernelWeig
 def placed_rows(view: View) -> LabelledRows:
     """Representatives of the neighbourhoods, then a sample of rows named by answers, then a sample of other members.
 
-    With many answers, the answers after the last update of the model are left out, because they hardly change it.
+    The answers after the last update of the model are left out, because they hardly change it (see `n_used`).
     """
     groups = [one.rows for one in view.neighbourhoods]
     rows = np.concatenate(groups)
     classes = np.repeat(np.arange(len(groups)), [len(one) for one in groups])
     representative = np.isin(rows, [one.member for one in view.neighbourhoods])
     used = view.named.copy()
-    used[[row for said in view.told[_n_used(view) :] for pair, _ in said for row in pair.key]] = False
+    # The rows of a check question were in their neighbourhood before.
+    late = [pair for said in view.told[n_used(view) :] for pair, _ in said if not pair.check]
+    used[[row for pair in late for row in pair.key]] = False
     named, others = used[rows] & ~representative, ~view.named[rows] & ~representative
     found = [
         LabelledRows(rows[some], classes[some], np.ones(int(some.sum()))) for some in (representative, named, others)
@@ -64,10 +68,16 @@ def placed_rows(view: View) -> LabelledRows:
     return concatenated(concatenated(found[0], sampled), found[2].subsample(_MOST_PLACED - len(sampled.rows)))
 
 
-def _n_used(view: View) -> int:
-    """Number of answers that the model uses: all if they are few, else up to the last update."""
+def n_used(view: View) -> int:
+    """Number of answers that the model uses: all of them, or up to the last multiple of a power of two.
+
+    The power of two grows with the number of answers and of pending questions. For example, the model uses all of 200
+    answers if nothing is pending, 200 of 207 answers with 40 pending questions, and 992 of 1,020 answers. Each question
+    is chosen without the answers to the pending ones anyway.
+    """
     n = view.n_answers
-    return n if n <= _FEW_ANSWERS else n - n % (n // _UPDATES)
+    most = max(n // _UPDATES if n > _FEW_ANSWERS else 1, len(view.waiting) // _PENDING_PER_ANSWER)
+    return n - n % (1 << (most.bit_length() - 1))
 
 
 def own_probabilities(kernels: KernelSum, labelled: LabelledRows, weights: KernelWeights) -> FloatArray:

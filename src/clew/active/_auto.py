@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from clew._validation import check_parameters, integer, words
 from clew.active._annotators import AnnotatorErrors
-from clew.active._answer_errors import check_question, own_probabilities, place_rows, placed_rows
+from clew.active._answer_errors import check_question, n_used, own_probabilities, place_rows, placed_rows
 from clew.active._answers import Pair
 from clew.active._explore_consolidate import half_placed
 from clew.active._group_sizes import Comparison, data_show_small_groups, groups_keep_appearing
@@ -190,19 +190,21 @@ class Auto(Strategy):
         return view.once(key, lambda: build_kernels(self._neighbor_graph(view), n_clusters, self.random_state))
 
     def _posterior(self, view: View) -> _ClassProbabilities:
-        """Class probabilities of all rows, recomputed only if the neighbourhoods have changed."""
-        n_clusters = self._n_clusters(view)
-        kernels = self.kernel_sum(view)
+        """Class probabilities of all rows, recomputed only if the rows that the model uses have changed."""
+        kernels, at = self.kernel_sum(view), (view.n_answers, n_used(view))
+        last: _ClassProbabilities | None
+        last_at, last = view.latest.get("auto", (None, None))
+        if last is not None and last.kernels is kernels and last_at == at:
+            return last
         labelled = placed_rows(view) if view.neighbourhoods else None
         known = (
             b"" if labelled is None else labelled.rows.tobytes() + labelled.classes.tobytes(),
             len(view.unsure) if labelled is None else 0,
         )
-        last: _ClassProbabilities | None = view.latest.get("auto")
-        if last is not None and last.kernels is kernels and last.known == known:
-            return last
-        view.latest["auto"] = posterior = self._new_posterior(view, kernels, known, n_clusters)
-        return posterior
+        if last is None or last.kernels is not kernels or last.known != known:
+            last = self._new_posterior(view, kernels, known, self._n_clusters(view))
+        view.latest["auto"] = at, last
+        return last
 
     def _new_posterior(
         self, view: View, kernels: KernelSum, known: tuple[bytes, int], n_clusters: int
@@ -240,9 +242,9 @@ class _ClassProbabilities:
         return own_probabilities(self.kernels, self.labelled, self.weights)
 
     @cached_property
-    def uncertainty(self) -> FloatArray:
-        """Uncertainty of each row and of its region."""
-        return region_uncertainty(self.kernels, self.probabilities)
+    def ranking(self) -> IntArray:
+        """All rows, those in the most uncertain regions first. Questions until the next update share this ranking."""
+        return np.argsort(-region_uncertainty(self.kernels, self.probabilities), kind="stable")
 
 
 def _start(view: View, kernels: KernelSum) -> IntArray:
@@ -256,11 +258,11 @@ def _start(view: View, kernels: KernelSum) -> IntArray:
 
 def _next_question(view: View, posterior: _ClassProbabilities) -> Pair | None:
     """The best row that can be asked about, paired with its most probable open neighbourhood."""
-    rows = _candidates(view)
-    uncertainty = posterior.uncertainty[rows]
-    ranked = rows[np.argsort(-uncertainty, kind="stable")]
+    is_candidate = np.zeros(view.n_rows, dtype=bool)
+    is_candidate[_candidates(view)] = True
+    ranked = posterior.ranking[is_candidate[posterior.ranking]]
     why = "Where does this row belong?"
-    medoids = posterior.medoids[np.isin(posterior.medoids, rows)]
+    medoids = posterior.medoids[is_candidate[posterior.medoids]]
     if medoids.size and int(view.placed.sum()) % _EXPLORE_EVERY == 1:
         ranked, why = np.concatenate([medoids[:1], ranked]), "Is this a new group?"
     for row in ranked.tolist():
@@ -273,8 +275,9 @@ def _next_question(view: View, posterior: _ClassProbabilities) -> Pair | None:
 def _candidates(view: View) -> IntArray:
     """Rows to ask about: rows whose questions have begun, else rows without an "unsure" answer, else all."""
     rows = view.unplaced()
-    doubtful = np.array(sorted({row for pair in view.unsure for row in pair}), dtype=np.int64)
-    sure = rows[~np.isin(rows, doubtful)]
+    is_doubtful = np.zeros(view.n_rows, dtype=bool)
+    is_doubtful[[row for pair in view.unsure for row in pair]] = True
+    sure = rows[~is_doubtful[rows]]
     begun = half_placed(view, sure)
     return begun if begun.size and view.neighbourhoods else sure if sure.size else rows
 

@@ -439,13 +439,11 @@ class View:
         neighbourhood exists, only rows in a pending question are left out.
         """
         self._look()
-        placed = self.placed
-        rows = np.flatnonzero(~placed)
+        is_free = ~self.placed
         waiting = {row for pair in self.pending for row in pair}
         doubtful = self._doubts.keys() - waiting if self._members else ()
-        closed = [row for row in doubtful if placed[row] or self._is_closed(row)]
-        out = [row for row in (*waiting, *closed) if not placed[row]]
-        return rows[~np.isin(rows, out)] if out else rows
+        is_free[[*waiting, *(row for row in doubtful if is_free[row] and self._is_closed(row))]] = False
+        return np.flatnonzero(is_free)
 
     def _is_closed(self, row: int) -> bool:
         """Whether an "unsure" row has no neighbourhood left to ask about. Only a new neighbourhood changes this."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 
 from clew.graph._kernels import KernelSum
@@ -128,13 +129,19 @@ def _negative_log_evidence(
         factor = cho_factor(covariance, lower=True)
     except LinAlgError:  # weights of very different size
         return np.inf, np.zeros_like(offsets)
-    inverse = cho_solve(factor, np.eye(n_rows))
+    inverse = _inverse(factor[0])
     dual = inverse @ targets
     scale = max(float((targets * dual).sum()) / (n_rows * n_classes), np.finfo(np.float64).tiny)
     value = 0.5 * n_rows * n_classes * np.log(scale) + n_classes * np.log(np.diag(factor[0])).sum()
     slope = 0.5 * (n_classes * inverse - dual @ dual.T / scale)
-    gradient = np.einsum("wij,ij->w", matrices, slope) * weights * spread
+    gradient = matrices.reshape(len(matrices), -1) @ slope.ravel() * weights * spread
     return float(value + 0.5 * offsets @ offsets), gradient + offsets
+
+
+def _inverse(factor: FloatArray) -> FloatArray:
+    """Inverse of a matrix from its lower Cholesky factor, in half the time of a general inverse."""
+    lower = np.tril(dpotri(factor, lower=1)[0])
+    return lower + np.tril(lower, -1).T
 
 
 def class_probabilities(
@@ -150,7 +157,7 @@ def class_probabilities(
 def leave_one_out(gram: FloatArray, labelled: LabelledRows, noise: float, n_classes: int) -> FloatArray:
     """Leave-one-out class probabilities of labelled rows, given their kernel matrix (`rasmussen2006`, Eq. 5.12)."""
     targets = _targets(labelled, n_classes)
-    inverse = np.linalg.inv(covariance(gram, labelled.noise, noise))
+    inverse = _inverse(cho_factor(covariance(gram, labelled.noise, noise), lower=True)[0])
     return _probabilities(targets - (inverse @ targets) / np.diag(inverse)[:, None], labelled)
 
 

@@ -47,8 +47,8 @@ _CLEAR_GAP, _GAP_RIDGE = 4.0, 0.01
 _RIDGE = 1e-3
 # Number of iterations of the mixtures. A rough fit is good enough for a base clustering.
 _MIXTURE_ITERATIONS = 20
-# Number of kernel entries that are computed at a time.
-_BLOCK = 1_000_000
+# Number of kernel entries that are computed at a time, so that they stay in the processor's cache.
+_BLOCK = 50_000
 # Prior weights of the diffusion, Gaussian and linear kernels, and of all partitions together.
 _PRIOR = (0.4, 0.15, 0.2, 1.0)
 # Weight of pairs as evidence about partitions. It is below 1 because pairs are not independent.
@@ -128,8 +128,12 @@ class KernelSum:
 
     def _gaussian(self, block: FloatArray, rows: IntArray) -> FloatArray:
         points = self.columns[rows]
-        squares = np.einsum("ij,ij->i", block, block)[:, None] + np.einsum("ij,ij->i", points, points)
-        return np.exp(np.minimum(2 * (block @ points.T) - squares, 0) / self.bandwidth)
+        exponents = block @ points.T
+        exponents *= 2
+        exponents -= np.einsum("ij,ij->i", block, block)[:, None] + np.einsum("ij,ij->i", points, points)
+        np.minimum(exponents, 0, out=exponents)
+        exponents /= self.bandwidth
+        return np.exp(exponents, out=exponents)
 
     def with_pair_evidence(self, pairs: IntArray, together: npt.NDArray[np.bool_], confidence: FloatArray) -> KernelSum:
         """Weight the base partitions by how well they predict known pairs.

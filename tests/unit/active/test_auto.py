@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from clew import Constraints
 from clew.active import DIFFERENT, SAME, UNSURE, Auto, Oracle, Pair, Questions
-from clew.active._answer_errors import _n_used, place_rows, placed_rows
+from clew.active._answer_errors import n_used, place_rows, placed_rows
 from clew.active._auto import region_uncertainty
 from clew.active._questions import run
 from clew.exceptions import ParameterError
@@ -259,14 +259,35 @@ def test_of_many_answers_the_latest_few_wait_and_a_resumed_run_asks_the_same():
     X = rng.normal(size=(400, 2)) + 3 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])[y]
     log = [((100 * one, 100 * two), "different") for two in range(4) for one in range(two)]
     log += [((100 * one, 100 * one + row), "same") for row in range(1, 76) for one in range(4)]
-    questions = Questions(X, n_clusters=4, random_state=0)
-    questions.replay(log[:300])
-    assert _n_used(questions.view) == 300
+    questions = Questions(X, n_clusters=4, random_state=0, check_share=0)
+    questions.replay(log[:304])
+    assert n_used(questions.view) == 304
     run(questions, Oracle(y), 4)
     view = questions.view
-    assert _n_used(view) == 300
-    late = {row for said in view.told[300:] for pair, _ in said for row in pair.key} - {0, 100, 200, 300}
+    assert n_used(view) == 304
+    late = {row for said in view.told[304:] for pair, _ in said for row in pair.key} - {0, 100, 200, 300}
     assert late and not late & set(placed_rows(view).rows.tolist())
+    resumed = Questions(X, n_clusters=4, random_state=0, check_share=0)
+    resumed.replay(questions.answers)
+    assert resumed.ask() == questions.ask()
+
+
+def test_under_a_crowd_the_model_is_updated_once_per_several_answers(monkeypatch):
+    made = []
+    new = Auto._new_posterior
+    monkeypatch.setattr(Auto, "_new_posterior", lambda *args: made.append(1) or new(*args))
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(4), 100)
+    X = rng.normal(size=(400, 2)) + 3 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])[y]
+    questions, oracle = Questions(X, n_clusters=4, random_state=0), Oracle(y)
+    held = questions.ask(40)
+    for _ in range(240):  # people answer in any order, and each asks again at once
+        question = held.pop(int(rng.integers(len(held))))
+        questions.tell(question, oracle(question))
+        held.append(questions.ask())
+    assert len({one.key for one in held}) == 40
+    assert len(made) <= 240 / 8 + 4  # one per eight answers, and one for each neighbourhood found in between
     resumed = Questions(X, n_clusters=4, random_state=0)
     resumed.replay(questions.answers)
+    resumed.wait_for(held)
     assert resumed.ask() == questions.ask()
