@@ -133,6 +133,23 @@ def test_arrays_that_do_not_fit_together_are_refused(name, form, tmp_path):
     assert refused > 5 * len(arrays)
 
 
+BOUNDED = [name for name in FIRST if any(one.below for one in EXAMPLES[name]._expected_attributes().values())]
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_positions_beyond_the_last_row_or_cluster_are_refused(name, tmp_path):
+    path = tmp_path / "model.clew"
+    model = fitted(name)
+    model.save(path)
+    entries = entries_of(path)
+    bounded = [key for key, one in model._expected_attributes().items() if one.below and getattr(model, key).size]
+    assert bounded
+    for key in bounded:
+        write(path, {**entries, f"learned.{key}.npy": npy(np.full_like(getattr(model, key), 10**6))})
+        with pytest.raises(FileError, match=f"{key} holds a number that is out of range"):
+            clew.load(path)
+
+
 @pytest.mark.parametrize("name", FIRST)
 def test_an_estimator_without_centres_never_reaches_the_kernels(name, tmp_path):
     path = tmp_path / "model.clew"

@@ -65,3 +65,13 @@ def test_rounds_end_when_centres_move_a_little_but_not_while_they_stand_still(sh
     rule, now = StoppingRule(SimpleNamespace(variance=1.0), 1e-4, 10, monotone=True), object()
     rule.moved(shift)
     assert rule.ends(now, 5.0, 5.0, changed=True, emptied=False) is (now if is_last else None)
+
+
+def test_a_tally_keeps_what_rounding_takes_from_its_sums():
+    total = Tally.empty(1, 1)
+    for value in (1e16, 1.0, 1.0, -1e16):
+        part = Tally.empty(1, 1)
+        part.sums[:] = value
+        total.add(part)
+    assert total.rounded().sums == 2.0
+    assert not total.rounded().errors.any()
