@@ -11,6 +11,7 @@ runs already, on the table this benchmark writes.
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import threading
 import time
@@ -116,7 +117,10 @@ def run(*, quick: bool, url: str | None = None, pause: float = 0.0, strategy: st
             row = _measured(address.netloc, parse_qs(address.query)["token"][0], groups, n_people, n_answers, pause)
         else:
             with Server(*arguments) as server:
+                before = _processor_seconds(server.pid)
                 row = _measured(server.host, server.token, groups, n_people, n_answers, pause)
+                spent = _processor_seconds(server.pid) - before
+                row |= {"server": 1000 * spent / row["answers"], "busy rate": row["answers"] / spent}
                 status = server.stop()
             # What a server that was started anew knows, is what was kept.
             with Server(*arguments) as server:
@@ -125,12 +129,14 @@ def run(*, quick: bool, url: str | None = None, pause: float = 0.0, strategy: st
     row |= {"rows": n_rows, **judged(row["p95"], None if quick else LIMIT, " ms")}
     columns = {
         "people": "people", "answers": "answers", "rows": "rows", "p50": "p50, ms", "p95": "p95, ms", "p99": "p99, ms",
-        "rate": "answers per second", "twice": "asked twice", "lost": "lost", "errors": "errors", "bar": "bar of p95",
-        "verdict": "",
+        "rate": "answers per second", "server": "server, ms of processor per answer",
+        "busy rate": "answers per processor second", "twice": "asked twice", "lost": "lost", "errors": "errors",
+        "bar": "bar of p95", "verdict": "",
     }  # fmt: skip
     notes = [
         "From sending an answer to having the next question: two requests to one server process over loopback, the "
         "answer safe on disk in between. "
+        "The server's processor time includes its fits. "
         + (f"People think for {pause:g} s." if pause else "Nobody pauses: all the people's next requests queue up.")
     ]
     return Report("load", "Answering with others", columns, [row], notes)
@@ -159,6 +165,15 @@ def _measured(
         "lost": sum(kept.get(question) != told for question, told in found.told.items()),
         "errors": len(found.errors),
     }
+
+
+def _processor_seconds(pid: int) -> float:
+    """Processor time of a process and all its threads so far; NaN where there is no /proc."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return float("nan")
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

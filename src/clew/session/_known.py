@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from clew.constraints._records import AnswerTable, arguments_of
 from clew.exceptions import ConstraintError
 from clew.session._corrections import Correction, in_force
 from clew.session._events import Event
+from clew.session._fit_driver import FitDriver
 from clew.session._ledger import Ledger, Record
 from clew.session._strategies import made, strategy_in
 from clew.session._table import ProjectRows
@@ -82,6 +83,7 @@ class Known:
         share = self._ledger.settings["check_share"]
         self._root.check_share = MOST_CHECKS if share is None else share
         self._root.error_rate = self._ledger.settings.get("error_rate")  # projects of earlier versions have none
+        self._fit_driver = FitDriver(self._root)
         self.slots = self._grouped()
         self.below_overlap = self._pairs_below_overlap()
         self.disputed = {slot: None for slot, records in self.slots.items() if disagree(records)}
@@ -385,9 +387,9 @@ class Known:
         """Another driver about the same rows and number of clusters, without answers."""
         return self._root.again((), strategy, self.driver.n_clusters)
 
-    def copier(self, strategy: Strategy) -> Callable[[], Questions]:
-        """A function that makes another driver with the current answers. It may be called later, in any thread."""
-        return partial(self._root.again, tuple(self.driver.answers), strategy, self.driver.n_clusters)
+    def copier(self, strategy: Strategy) -> Callable[[], AbstractContextManager[Questions]]:
+        """A function that lends another driver with the current answers. It may be called later, in any thread."""
+        return partial(self._fit_driver.at, tuple(self.driver.answers), strategy, self.driver.n_clusters)
 
 
 def agreed(records: list[Record]) -> tuple[Answer, float]:

@@ -98,9 +98,9 @@ class Planner:
         copied = self._known.copier(strategy)
 
         def own() -> npt.NDArray[Any]:
-            view = copied().view
-            view.constraints = lambda: known  # with the soft constraints of resolved conflicts
-            return strategy.labels(view)
+            with copied() as driver:
+                driver.view.constraints = lambda: known  # with the soft constraints of resolved conflicts
+                return strategy.labels(driver.view)
 
         return own
 
