@@ -18,11 +18,13 @@ from playwright.sync_api import Browser, Page
 from sklearn.datasets import make_blobs
 
 from benchmarks._harness import RESULTS, Report, environment, judged, publish
+from clew import Session, datasets
 from tests.browser import chromium
 from tests.server import Server, write_table
 
 N_ROWS, N_POINTS, N_ANSWERS, N_LOADS, N_CLUSTERS = 10_000, 100_000, 60, 5, 20
 QUICK_ROWS, QUICK_POINTS, QUICK_ANSWERS, QUICK_LOADS, QUICK_CLUSTERS = 300, 2_000, 6, 1, 5
+N_DENSE = 1_000_000  # rows of a map that shows their density
 STRATEGIES = ("explore-consolidate", "auto")
 # Milliseconds. Two refreshes of a screen with 60 Hz are 33.4 ms.
 FIRST, NEXT, FRAME = 2000.0, 100.0, 34.0
@@ -76,7 +78,9 @@ def run(*, quick: bool) -> Report:
         for strategy in STRATEGIES:
             rows += _asking(browser, table, strategy, groups, k, n_answers, n_loads)
         X, _ = make_blobs(n_points, 16, centers=k, cluster_std=3.0, random_state=0)
-        rows += _map(browser, write_table(Path(where) / "points.csv", X), k)
+        rows += _map(browser, write_table(Path(where) / "points.csv", X), "-k", str(k))
+        if not quick:
+            rows += dense_map(browser, Path(where))
     for row in rows:
         limit = row.pop("limit")
         row |= judged(row["p95"], None if quick else limit, " ms")
@@ -145,8 +149,20 @@ def _answered(page: Page, groups: NDArray[np.int64], n_answers: int) -> list[flo
     return list(page.evaluate("window.waits"))
 
 
-def _map(browser: Browser, table: Path, k: int) -> list[dict[str, Any]]:
-    with Server(table, "--id", "name", "-k", str(k)) as server:
+def dense_map(browser: Browser, folder: Path) -> list[dict[str, Any]]:
+    """Measure the map of a million rows, clustered by PCKMeans."""
+    table, project = folder / "dense.parquet", folder / "dense.clew"
+    X, _ = make_blobs(N_DENSE, 16, centers=N_CLUSTERS, cluster_std=3.0, random_state=0)
+    columns = {f"c{column}": X[:, column].astype(np.float32) for column in range(X.shape[1])}
+    datasets.write_table(table, {"name": [f"r{row}" for row in range(N_DENSE)], **columns})
+    chosen = {"n_clusters": N_CLUSTERS, "method": "pck-means", "strategy": "explore-consolidate"}
+    with Session.create(project, table, id_column="name", **chosen) as session:
+        session.fit()
+    return _map(browser, table, "--project", str(project))
+
+
+def _map(browser: Browser, table: Path, *options: str) -> list[dict[str, Any]]:
+    with Server(table, "--id", "name", *options) as server:
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.set_default_timeout(_PATIENCE)
         page.goto(server.page)
@@ -162,7 +178,7 @@ def _map(browser: Browser, table: Path, k: int) -> list[dict[str, Any]]:
         page.evaluate("location.hash = 'map'")
         page.wait_for_function(_DRAWN)
         page.wait_for_timeout(1000)
-        n_points = int(page.evaluate("fetch('/api/map/ids').then(a => a.json()).then(ids => ids.length)"))
+        n_points = int(page.evaluate("fetch('/api/settings').then(a => a.json()).then(settings => settings.rows)"))
         moved = {what: _frames(page, what) for what in ("panning", "zooming", "pointing")}
         page.close()
     return [

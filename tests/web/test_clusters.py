@@ -145,6 +145,35 @@ def test_the_map_has_a_point_a_cluster_and_an_id_for_each_row(client):
     assert client.get("/api/map/ids").json()[-1] == "m"
 
 
+def test_a_part_of_the_map_has_the_rows_in_it(client):
+    places = np.frombuffer(client.get("/api/map").content, "<f4").reshape(-1, 2)
+    box = [*np.median(places, axis=0).tolist(), 1, 1]
+    some = "&".join(f"box={one}" for one in box)
+    inside = ((places >= box[:2]) & (places <= box[2:])).all(axis=1)
+    assert 0 < inside.sum() < len(places)
+    np.testing.assert_array_equal(np.frombuffer(client.get(f"/api/map?{some}").content, "<f4"), places[inside].ravel())
+    ids = client.get("/api/map/ids").json()
+    assert client.get(f"/api/map/ids?{some}").json() == [ids[row] for row in np.flatnonzero(inside)]
+    labels = client.get("/api/labels").json()
+    clusters = np.frombuffer(client.get(f"/api/map/clusters?{some}").content, "<i4").tolist()
+    assert clusters == [labels[ids[row]] for row in np.flatnonzero(inside)]
+    assert client.get("/api/map?box=0&box=1").status_code == 422
+    assert client.get("/api/map?box=0&box=0&box=1&box=inf").status_code == 422
+
+
+def test_tiles_of_the_map_count_all_rows(client):
+    content = client.get("/api/map/tiles/0/0/0").content
+    n = len(content) // 10
+    counts, clusters = np.frombuffer(content, "<u4", n), np.frombuffer(content, "<i4", n, 4 * n)
+    assert counts.sum() == 12
+    assert set(clusters.tolist()) <= set(client.get("/api/labels").json().values())
+    lost = client.get("/api/map/tiles/1/0/2")
+    assert lost.status_code == 404 and "Level 1 of the map has 2 columns" in lost.json()["error"]
+    assert client.get("/api/map/tiles/17/0/0").status_code == 422
+    first = client.get("/api/map/tiles/0/0/0?embedding=neighbours")
+    assert first.status_code in (200, 202)
+
+
 @pytest.mark.parametrize(
     "X",
     [

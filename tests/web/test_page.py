@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
+from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
@@ -511,6 +513,50 @@ def test_the_map_of_neighbours_comes_when_it_is_made(page, server):
     page.get_by_text("The map of neighbours is being computed").wait_for()
     page.get_by_text("The map of neighbours is being computed").wait_for(state="hidden")
     page.wait_for_function("before => document.querySelector('canvas.points').toDataURL() !== before", arg=before)
+
+
+def test_a_map_of_many_rows_shows_their_density_and_single_rows_where_there_are_few(page, server):
+    """With limits of 50 and 70 rows instead of 150,000 and 30,000."""
+
+    def with_low_limits(route):
+        script = route.fetch()
+        route.fulfill(response=script, body=script.text().replace("150_000", "50").replace("30_000", "70"))
+
+    settled(server)
+    page.route("**/map.js", with_low_limits)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"http://127.0.0.1:{server.port}/#map")
+    page.reload()
+    page.get_by_text("Zoom in to see single rows.").wait_for()
+    page.wait_for_function(
+        """() => { const canvas = document.querySelector("canvas.points"), context = canvas.getContext("2d");
+                   return context.getImageData(0, 0, canvas.width, canvas.height).data.some((one) => one) }"""
+    )
+    asked = asked[[url.endswith("/map.js") for url in asked].index(True) :]  # before: the page that was reloaded
+    assert any("/map/tiles/0/0/0" in url for url in asked) and not any("/map/ids" in url for url in asked)
+    places = np.frombuffer(fetched(server, "map"), "<f4").reshape(-1, 2)
+    x, y = places[np.argmax(places[:, 0])].tolist()
+    box = page.locator(".over").bounding_box()
+    unit = 0.47 * min(box["width"], box["height"])
+    page.mouse.move(box["x"] + box["width"] / 2 + x * unit, box["y"] + box["height"] / 2 - y * unit)
+    with page.expect_response(lambda answer: "/map/ids" in answer.url and "box=" in answer.url) as loaded:
+        page.mouse.wheel(0, -800)
+    assert 0 < len(loaded.value.json()) < len(places)
+    page.wait_for_load_state("networkidle")
+    page.mouse.click(box["x"] + box["width"] / 2 + x * unit, box["y"] + box["height"] / 2 - y * unit)
+    page.locator(".side .card").wait_for()
+    assert fetched_ids(server)[np.argmax(places[:, 0])] in page.locator(".side").inner_text()
+
+
+def fetched(server, path):
+    address = f"http://127.0.0.1:{server.port}/api/{path}"
+    with urlopen(Request(address, headers={"Authorization": f"Bearer {server.token}"})) as answer:
+        return answer.read()
+
+
+def fetched_ids(server):
+    return json.loads(fetched(server, "map/ids"))
 
 
 def test_answers_are_drawn_on_the_map_however_late_they_come(page, server):

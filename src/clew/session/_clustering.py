@@ -76,6 +76,15 @@ class FitResult:
     probability: FloatArray | None = None
 
 
+class PlacedRows(NamedTuple):
+    """The present rows of a session at one moment."""
+
+    version: int
+    X: Any
+    random_state: int
+    clusters: IntArray  # -1 for rows without a cluster
+
+
 @dataclass(frozen=True)
 class FitPlan:
     """All inputs of a fit, copied from a session at one moment. `run` uses neither the session nor its database.

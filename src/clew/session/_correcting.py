@@ -9,7 +9,7 @@ import numpy as np
 
 from clew.active._view import mean_row, squared_distances
 from clew.exceptions import ParameterError
-from clew.session._clustering import FitPlan, FitResult
+from clew.session._clustering import FitPlan, FitResult, PlacedRows
 from clew.session._corrections import KINDS, Correction, never_rows
 from clew.session._labelling import packed_labels
 from clew.session._project import ProjectLog
@@ -45,6 +45,14 @@ class Correcting:
         with self._project.reading():
             self._project.catch_up()
             return self._state.planner.plan()
+
+    def placed_rows(self) -> PlacedRows:
+        """The vectors of the present rows and their current clusters, without a fit."""
+        with self._project.reading():
+            self._project.catch_up()
+            state = self._state
+            seed = int(state.ledger.settings["random_state"])
+            return PlacedRows(state.ledger.version, state.rows.X, seed, state.labelling.present)
 
     def adopt(self, result: FitResult) -> bool:
         """Use the result of a plan as the clusters. Returns False if a correction or new rows were added meanwhile."""

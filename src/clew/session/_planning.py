@@ -38,7 +38,7 @@ class Planner:
             X=rows.X,
             records=rows.compared,
             rows=rows.present,
-            constraints=known._replace(ids=np.array(rows.names(range(len(rows.present))), dtype=object)),
+            constraints=known._replace(ids=rows.present_ids),
             corrections=self._known.corrected(),
             current=self._labelling.present,
             n_clusters=self._known.driver.n_clusters,

@@ -22,7 +22,7 @@ from clew.datasets import Table
 from clew.exceptions import ParameterError
 from clew.session._agreement import Agreement, agreement
 from clew.session._asking import Asking
-from clew.session._clustering import FitPlan, FitResult
+from clew.session._clustering import FitPlan, FitResult, PlacedRows
 from clew.session._correcting import Correcting
 from clew.session._events import Event, to_json
 from clew.session._exchanging import Exchanging
@@ -298,7 +298,7 @@ class Session:
     def ids(self) -> list[Any]:
         """Ids of the rows that are present."""
         with self._project.reading():
-            return self._state.rows.names(range(len(self._state.rows.present)))
+            return self._state.rows.present_ids.tolist()
 
     @property
     def folder(self) -> Path | None:
@@ -583,6 +583,10 @@ class Session:
     def plan_fit(self) -> FitPlan:
         """Return a plan with all inputs of a fit. Its `run` may go on in another thread while people answer."""
         return self._correcting.plan_fit()
+
+    def placed_rows(self) -> PlacedRows:
+        """The vectors of the present rows and their current clusters, without a fit."""
+        return self._correcting.placed_rows()
 
     def adopt(self, result: FitResult) -> bool:
         """Use the result of a plan as the clusters. Returns False if a correction or new rows were added meanwhile."""

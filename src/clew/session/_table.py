@@ -242,7 +242,8 @@ class ProjectRows:
         self.ordinal: dict[str, int] = {}
         self.known: set[str] = set()
         names = ids_of(base, id_column)
-        base_row = {key_of(name): row for row, name in enumerate(names)}
+        keys = [key_of(name) for name in names]
+        base_row = dict(zip(keys, range(len(keys)), strict=True))
         shared = [name for name in columns if name in base.values]
         base_hashes = row_hashes(base, shared) if len(shared) == len(columns) else None
         parts, missing, changed, before = [base], [], [], []
@@ -272,7 +273,7 @@ class ProjectRows:
                     before.append(hashes[place])
         if id_column is None and base_hashes is not None:
             _require_order(base.source, changed, base_hashes, before)
-        new = [name for name in names if key_of(name) not in self.known]
+        new = [name for name, key in zip(names, keys, strict=True) if key not in self.known]
         self.changes = Changes(
             new, missing, changed,
             [name for name in base.values if name not in columns], [name for name in columns if name not in shared],
@@ -314,10 +315,17 @@ class ProjectRows:
         """Ids of the rows at some positions in X."""
         return [self.ids[self.present[position]] for position in positions]
 
+    @cached_property
+    def present_ids(self) -> npt.NDArray[np.object_]:
+        """Ids of all rows of X. Nobody changes this array."""
+        found = np.empty(len(self.present), dtype=object)
+        found[:] = self.ids if len(self.ids) == len(self.present) else [self.ids[row] for row in self.present.tolist()]
+        return found
+
     @property
     def records(self) -> Mapping[Any, Mapping[str, Any]]:
         """The user's rows by id, for files of answers that hold whole records."""
-        return self.encoded.table.rows(np.array(self.names(range(len(self.present))), dtype=object))
+        return self.encoded.table.rows(self.present_ids)
 
     @cached_property
     def compared(self) -> Table | None:
@@ -447,7 +455,7 @@ def require_moderate(table: Table, settings: dict[str, Any]) -> None:
         if name == settings["id_column"] or column is None or column.dtype.kind != "f":
             continue
         cells = column.data if sparse.issparse(column) else column
-        large = np.abs(cells) > _MOST
+        large = np.abs(cells) > min(_MOST, float(np.finfo(cells.dtype).max))
         if large.any():
             raise DataError(
                 f'Column "{name}" of {table.source} holds {cells[large].flat[0]:g}: its square is too large for '

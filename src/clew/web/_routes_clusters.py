@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from fastapi import APIRouter, Query, Response
+from fastapi import Path as PathParameter
 from fastapi.responses import JSONResponse
+from pydantic import Field
 
-from clew.exceptions import DataError
+from clew.exceptions import DataError, NotFoundError
 from clew.session import Cluster, Grouping, Session
 from clew.web import _models as take
 from clew.web import _views as show
 from clew.web._embedding import NeighbourMap, flat
+from clew.web._tiles import DEEPEST, DensityTiles
 from clew.web._worker import Worker
 
 _BYTES: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": {}}}}
 _LATER: dict[int | str, dict[str, Any]] = {
     202: {"description": "The map is being computed. The event `jobs` tells when it is ready."}
 }
+_LATER_RESPONSE = Response(status_code=202)
+Embedding = Literal["pca", "neighbours"]
+Box = Annotated[list[Annotated[float, Field(allow_inf_nan=False)]] | None, Query(min_length=4, max_length=4)]
+Level = Annotated[int, PathParameter(ge=0, le=DEEPEST)]
+TilePlace = Annotated[int, PathParameter(ge=0, lt=2**DEEPEST)]
 
 
 def cluster_routes(worker: Worker) -> APIRouter:
@@ -101,38 +110,68 @@ def cluster_routes(worker: Worker) -> APIRouter:
         await settle(False)
         return show.correction(await worker.slow(session.preview, body.kind, **body.arguments()))
 
-    @router.get("/map", response_class=Response, responses=_BYTES | _LATER)
-    async def points(embedding: Literal["pca", "neighbours"] = "pca") -> Response:
-        """Return the positions of all rows on the map: x and y as little-endian float32, from -1 to 1.
-
-        `pca` uses principal components. `neighbours` uses t-SNE, which keeps near rows near. It is computed in the
-        background, with status 202 until it is ready. The header `Clew-Rows` changes when rows are added. The ids and
-        clusters of the map have the same header.
-        """
+    async def located(embedding: Embedding) -> Located | None:
+        """The map by an embedding. None while it is being computed."""
         drawn = await worker.slow(chart.drawn)
         if embedding == "pca":
-            return _bytes(drawn.points, drawn.version)
+            return chart.located(drawn, embedding, drawn.points)
         made = await worker.slow(
             worker.jobs.look, "map", drawn.version, lambda: NeighbourMap.of(drawn.rows, drawn.random_state)
         )
         if made.key != drawn.version:
-            return Response(status_code=202, headers={"Clew-Rows": str(drawn.version)})
+            return None
         if made.problem is not None:
             raise DataError(made.problem)
-        return _bytes(made.value, drawn.version)
+        return chart.located(drawn, embedding, made.value)
 
-    @router.get("/map/clusters", response_class=Response, responses=_BYTES)
-    async def point_clusters() -> Response:
+    @router.get("/map", response_class=Response, responses=_BYTES | _LATER)
+    async def points(embedding: Embedding = "pca", box: Box = None) -> Response:
+        """Return the positions of all rows on the map: x and y as little-endian float32, from -1 to 1.
+
+        `pca` uses principal components. `neighbours` uses t-SNE, which keeps near rows near. It is computed in the
+        background, with status 202 until it is ready. `box` is left, bottom, right and top of a part of the map, and
+        only its rows are returned: `?box=-1&box=-1&box=0&box=0`. The header `Clew-Rows` changes when rows are added.
+        The ids and clusters of the map have the same header.
+        """
+        found = await located(embedding)
+        return _LATER_RESPONSE if found is None else _bytes(found.points[found.inside(box)], found.drawn.version)
+
+    @router.get("/map/clusters", response_class=Response, responses=_BYTES | _LATER)
+    async def point_clusters(embedding: Embedding = "pca", box: Box = None) -> Response:
         """Return the cluster id of each point as little-endian int32; -1 if it has none yet."""
         await settle(False)
-        drawn = await worker.slow(chart.drawn)
-        return _bytes((await worker.slow(chart.clusters)).astype("<i4"), drawn.version)
+        found = await located(embedding)
+        if found is None:
+            return _LATER_RESPONSE
+        clusters = (await worker.slow(chart.clusters)).astype("<i4")
+        return _bytes(clusters[found.inside(box)], found.drawn.version)
 
-    @router.get("/map/ids", response_model=list[Any])
-    async def point_ids() -> Any:
+    @router.get("/map/ids", response_model=list[Any], responses=_LATER)
+    async def point_ids(embedding: Embedding = "pca", box: Box = None) -> Any:
         """Return the row id of each point."""
-        drawn = await worker.slow(chart.drawn)
-        return JSONResponse(drawn.ids, headers={"Clew-Rows": str(drawn.version)})
+        found = await located(embedding)
+        if found is None:
+            return _LATER_RESPONSE
+        return JSONResponse(
+            found.drawn.ids[found.inside(box)].tolist(), headers={"Clew-Rows": str(found.drawn.version)}
+        )
+
+    @router.get("/map/tiles/{level}/{column}/{row}", response_class=Response, responses=_BYTES | _LATER)
+    async def tile(level: Level, column: TilePlace, row: TilePlace, embedding: Embedding = "pca") -> Response:
+        """Return how many points are in each bin of a tile of the map, and their most frequent cluster.
+
+        Level z has 2^z × 2^z tiles, counted from the lower left, and a tile has 256 × 256 bins. Of the n bins that hold
+        points, the response has n counts (uint32), n clusters (int32) and n bins (uint16, 256 y + x), little-endian.
+        """
+        if max(column, row) >= 2**level:
+            raise NotFoundError(f"Level {level} of the map has {2**level} columns and rows of tiles, from 0.")
+        await settle(False)
+        found = await located(embedding)
+        if found is None:
+            return _LATER_RESPONSE
+        clusters = await worker.slow(chart.clusters)
+        content = (await worker.slow(found.tiles.tile, level, column, row, clusters)).packed()
+        return _octets(content, found.drawn.version)
 
     return router
 
@@ -145,18 +184,48 @@ def _correct(session: Session, body: take.CorrectionBody) -> Any:
 
 
 def _bytes(array: npt.NDArray[Any], version: int) -> Response:
-    return Response(array.tobytes(), media_type="application/octet-stream", headers={"Clew-Rows": str(version)})
+    return _octets(array.tobytes(), version)
+
+
+def _octets(content: bytes, version: int) -> Response:
+    return Response(content, media_type="application/octet-stream", headers={"Clew-Rows": str(version)})
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """The points of the map, and which rows they are."""
+    """The points of the map by principal components, and which rows they are."""
 
     version: int
-    ids: list[Any]
+    ids: npt.NDArray[np.object_]
     rows: Any
     random_state: int
     points: npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Located:
+    """The points of the map by one embedding."""
+
+    drawn: Drawn
+    points: npt.NDArray[np.float32]
+
+    @cached_property
+    def tiles(self) -> DensityTiles:
+        """The density of the points."""
+        return DensityTiles(self.points)
+
+    def inside(self, box: list[float] | None) -> npt.NDArray[np.bool_] | slice:
+        """Which points are in a box, borders included. Without a box, all of them."""
+        if box is None:
+            return slice(None)
+        low, high = np.array(box[:2]), np.array(box[2:])
+        return np.asarray(((self.points >= low) & (self.points <= high)).all(axis=1))
+
+
+def _objects(values: list[Any]) -> npt.NDArray[np.object_]:
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
 
 
 class Chart:
@@ -166,16 +235,26 @@ class Chart:
         self._session = session
         self._turn = threading.Lock()
         self._drawn: Drawn | None = None
+        self._located: dict[str, Located] = {}
 
     def drawn(self) -> Drawn:
         """The map of the current rows."""
         with self._turn:
-            plan = self._session.plan_fit()
-            if self._drawn is None or self._drawn.rows is not plan.X:
-                points = flat(plan.X, plan.random_state)
-                self._drawn = Drawn(plan.version, self._session.ids, plan.X, plan.random_state, points)
+            rows = self._session.placed_rows()
+            if self._drawn is None or self._drawn.rows is not rows.X:
+                points = flat(rows.X, rows.random_state)
+                self._drawn = Drawn(rows.version, _objects(self._session.ids), rows.X, rows.random_state, points)
+                self._located = {}
             return self._drawn
+
+    def located(self, drawn: Drawn, embedding: str, points: npt.NDArray[np.float32]) -> Located:
+        """The map by one embedding, kept until rows change."""
+        with self._turn:
+            kept = self._located.get(embedding)
+            if kept is None or kept.points is not points:
+                kept = self._located[embedding] = Located(drawn, points)
+            return kept
 
     def clusters(self) -> npt.NDArray[np.int64]:
         """The cluster of each point."""
-        return self._session.plan_fit().current
+        return self._session.placed_rows().clusters

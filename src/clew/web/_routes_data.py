@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import mimetypes
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, BinaryIO, Literal
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import FileResponse
+from fastapi.responses import FileResponse, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from clew._tables import InputFile
@@ -28,6 +28,8 @@ _TYPES = {"csv": "text/csv", "jsonl": "application/x-ndjson", "parquet": "applic
 # Largest memory of an uploaded file once it is read, and largest numbers of rows and answers in one upload.
 MOST_READ = 256 << 20
 MOST_NEW_ROWS, MOST_NEW_ANSWERS = 50_000, 10_000
+# Bytes of a download that are in memory at once.
+_PIECE = 1 << 20
 _READABLE = (*_TYPES, "json", "ndjson")
 # Files that a card can show or play. SVG is left out, because browsers can run scripts in it.
 _SHOWABLE = frozenset(
@@ -91,9 +93,9 @@ def data_routes(worker: Worker) -> APIRouter:
         """
         if what in ("labels", "groupings", "golden"):
             await worker.fresh()
-        content = await worker.slow(_exported, session, what, format)
-        headers = {"Content-Disposition": f'attachment; filename="{what}.{format}"'}
-        return Response(content, media_type=_TYPES[format], headers=headers)
+        file, size = await worker.slow(_exported, session, what, format)
+        headers = {"Content-Disposition": f'attachment; filename="{what}.{format}"', "Content-Length": str(size)}
+        return StreamingResponse(_pieces(file), media_type=_TYPES[format], headers=headers)
 
     @router.get("/settings", response_model=show.Project)
     async def settings() -> Any:
@@ -175,11 +177,18 @@ def _check_count(file: InputFile, count: int, most: int, things: str) -> None:
         )
 
 
-def _exported(session: Session, what: str, format: str) -> bytes:
+def _exported(session: Session, what: str, format: str) -> tuple[BinaryIO, int]:
+    """A file that has lost its name, so that it goes when it is closed, however the download ends; and its size."""
     with tempfile.TemporaryDirectory(prefix="clew-") as where:
         path = Path(where) / f"{what}.{format}"
         session.export(what, path)
-        return path.read_bytes()
+        return open(path, "rb"), path.stat().st_size
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        while piece := file.read(_PIECE):
+            yield piece
 
 
 def _project(session: Session) -> show.Project:

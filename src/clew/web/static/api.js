@@ -60,6 +60,13 @@ export async function signIn(token) {
 
 const json = async (method, path, body) => (await call(method, path, body)).json();
 
+async function bytes(path) {
+  const answer = await call("GET", path);
+  return answer.status === 202 ? null : answer.arrayBuffer();
+}
+
+const mapOf = (embedding, box) => new URLSearchParams([["embedding", embedding], ...(box ?? []).map((one) => ["box", one])]);
+
 export const api = {
   visit: (annotator, browser) => json("POST", "visits", { annotator, browser }),
   next: (annotator, n, holding) => json("POST", "questions/next", { annotator, n, holding }),
@@ -89,13 +96,11 @@ export const api = {
   rescan: (annotator) => json("POST", `rows/rescan?annotator=${encodeURIComponent(annotator)}`),
   upload: async (path, file, annotator) =>
     (await call("POST", `${path}?${new URLSearchParams({ name: file.name, annotator })}`, file, { "Content-Type": "application/octet-stream" })).json(),
-  // null while it is being made.
-  points: async (embedding) => {
-    const answer = await call("GET", `map?embedding=${embedding}`);
-    return answer.status === 202 ? null : new Float32Array(await answer.arrayBuffer());
-  },
-  pointClusters: async () => new Int32Array(await (await call("GET", "map/clusters")).arrayBuffer()),
-  pointIds: () => json("GET", "map/ids"),
+  // null while the map is being made. `box` is left, bottom, right and top of a part of the map, null for all of it.
+  points: (embedding, box = null) => bytes(`map?${mapOf(embedding, box)}`).then((found) => found && new Float32Array(found)),
+  pointClusters: (embedding, box = null) => bytes(`map/clusters?${mapOf(embedding, box)}`).then((found) => found && new Int32Array(found)),
+  pointIds: (embedding, box = null) => json("GET", `map/ids?${mapOf(embedding, box)}`),
+  tile: (embedding, level, column, row) => bytes(`map/tiles/${level}/${column}/${row}?embedding=${embedding}`),
   fileOf: (id, column) => `/api/rows/file?${new URLSearchParams({ id, column })}`,
   exportOf: (what, format) => `/api/export/${what}?format=${format}`,
 };

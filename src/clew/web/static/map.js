@@ -1,4 +1,5 @@
-// All rows in two dimensions, drawn pixel by pixel: a hundred thousand points in a few milliseconds a frame.
+// All rows in two dimensions, drawn pixel by pixel: a hundred thousand points in a few milliseconds a frame. Of more rows
+// the density is drawn, and the rows themselves where few enough are in view.
 
 import { api } from "./api.js";
 import { card, probability } from "./cards.js";
@@ -6,9 +7,16 @@ import * as dialog from "./dialog.js";
 import { button, colourOf, fill, h, swatch, toast } from "./dom.js";
 import { clustersNow, keep, nameOf, onChange, rowsOf, state } from "./state.js";
 import { S } from "./strings.js";
+import { tileLayer } from "./tiles.js";
 
 const MOST_LINKS = 5000;
 const CELLS = 128;
+// Most rows that are loaded at once, and most rows in view that are drawn one by one if there are more.
+const MOST_ROWS = 150_000;
+const MOST_IN_VIEW = 30_000;
+// Milliseconds that the map has been still when rows in view are loaded, and how much more than the view, each way.
+const STILL = 200;
+const MARGIN = 0.2;
 // How far from the pointer a row may be, in pixels; by keyboard, from the middle of the map.
 const REACH = 12;
 const REACH_OF_KEYS = [12, 50, 200, 800];
@@ -40,35 +48,49 @@ export function map(view) {
   let image = null;
   let shades = new Uint32Array();
   let left = false;
+  // With tiles, `box` is the part of the map whose rows are loaded: left, bottom, right, top. Without, all are.
+  let tiles = null;
+  let box = null;
+  let shown = "pca";
+  let sizes = new Map();
 
   // -- data ------------------------------------------------------------------------------------------------------------
 
   async function load() {
     fill(side, h("p", { class: "hint" }, S.working));
     try {
-      const [points, names] = await Promise.all([api.points("pca"), api.pointIds()]);
-      xy = points;
-      ids = names;
-      grid = index(xy);
+      const { rows } = await api.settings();
+      tiles = rows > MOST_ROWS ? tileLayer((...place) => api.tile(shown, ...place), rows, () => (paint(), settle()), (error) => toast(error.message, "error")) : null;
+      if (!tiles) {
+        const [points, names] = await Promise.all([api.points("pca"), api.pointIds("pca")]);
+        take(points, names);
+      }
       await embed();
       await Promise.all([colours(), talk()]);
-      paint(false);
-      over.setAttribute("aria-label", S.map.label(ids.length));
+      paint();
+      over.setAttribute("aria-label", S.map.label(rows));
       rest();
     } catch (error) {
       fill(side, h("p", { class: "warning" }, error.message));
     }
   }
 
+  function take(points, names) {
+    xy = points;
+    ids = names;
+    grid = index(xy);
+  }
+
   // The map that was chosen; principal components while it is being made.
   let waiting = false;
   async function embed() {
     try {
-      const points = await api.points(state.embedding);
-      waiting = points === null;
-      if (waiting || points.length !== 2 * ids.length) return;
-      xy = points;
-      grid = index(xy);
+      const found = tiles ? await api.tile(state.embedding, 0, 0, 0) : await api.points(state.embedding);
+      waiting = found === null;
+      if (tiles) {
+        const next = waiting ? "pca" : state.embedding;
+        if (next !== shown) await forget(next);
+      } else if (!waiting && found.length === 2 * ids.length) take(found, ids);
       paint();
     } catch (error) {
       waiting = false;
@@ -78,13 +100,62 @@ export function map(view) {
     }
   }
 
+  // Everything that depends on the embedding or on the rows is loaded again.
+  async function forget(embedding = shown) {
+    shown = embedding;
+    tiles.clear();
+    box = null;
+    take(new Float32Array(), []);
+    await choose(new Set());
+  }
+
   async function colours() {
-    [clusters] = await Promise.all([api.pointClusters(), clustersNow()]);
+    const [found, now] = await Promise.all([tiles ? null : api.pointClusters("pca"), clustersNow()]);
+    sizes = new Map(now.map((one) => [one.id, one.size]));
+    if (tiles) {
+      tiles.clear();
+      await rowsInView(box);
+    } else clusters = found;
     shade();
-    const sizes = new Map();
-    for (const one of clusters) sizes.set(one, (sizes.get(one) ?? 0) + 1);
     const order = [...sizes].filter(([one]) => one >= 0).sort((a, b) => a[0] - b[0]);
-    fill(legend, h("h2", {}, S.map.legend), h("ul", {}, order.map(([one, size]) => h("li", {}, swatch(one), nameOf(one), h("span", { class: "count" }, size.toLocaleString())))));
+    fill(legend, h("h2", {}, S.map.legend), tiles ? h("p", { class: "hint" }, S.map.density) : null, h("ul", {}, order.map(([one, size]) => h("li", {}, swatch(one), nameOf(one), h("span", { class: "count" }, size.toLocaleString())))));
+  }
+
+  // Loads the rows in a part of the map. Selected rows stay: nothing else is loaded until they are let go.
+  async function rowsInView(wanted) {
+    if (!wanted) return;
+    const [points, names, groups] = await Promise.all([api.points(shown, wanted), api.pointIds(shown, wanted), api.pointClusters(shown, wanted)]);
+    if (left || !points || points.length !== 2 * names.length || groups.length !== names.length) return;
+    const kept = new Set([...selected].map((row) => ids[row]));
+    box = wanted;
+    clusters = groups;
+    hovered = -1;
+    take(points, names);
+    selected = new Set(names.map((_, row) => row).filter((row) => kept.has(names[row])));
+    shade();
+    await talk();
+  }
+
+  const covered = () => !tiles || (box !== null && within(inView(), box));
+  const within = (inner, outer) => inner[0] >= outer[0] && inner[1] >= outer[1] && inner[2] <= outer[2] && inner[3] <= outer[3];
+  const inView = () => [...world(0, canvas.height), ...world(canvas.width, 0)];
+
+  let still = 0;
+  let settling = false;
+  function settle() {
+    clearTimeout(still);
+    if (!tiles || left) return;
+    still = setTimeout(async () => {
+      if (settling || selected.size || drawing || dragging || covered()) return;
+      const count = tiles.count(viewed());
+      if (count === null || count > MOST_IN_VIEW) return;
+      const [x0, y0, x1, y1] = inView();
+      const [wide, high] = [MARGIN * (x1 - x0), MARGIN * (y1 - y0)];
+      settling = true;
+      await rowsInView([x0 - wide, y0 - high, x1 + wide, y1 + high]).catch((error) => toast(error.message, "error"));
+      settling = false;
+      if (!covered()) settle();
+    }, STILL);
   }
 
   async function talk() {
@@ -112,6 +183,7 @@ export function map(view) {
 
   const unit = () => 0.47 * Math.min(canvas.width, canvas.height) * scale;
   const screen = (row) => [canvas.width / 2 + (xy[2 * row] + offset[0]) * unit(), canvas.height / 2 - (xy[2 * row + 1] + offset[1]) * unit()];
+  const viewed = () => ({ width: canvas.width, height: canvas.height, originX: canvas.width / 2 + offset[0] * unit(), originY: canvas.height / 2 - offset[1] * unit(), step: unit() });
   const world = (x, y) => [(x - canvas.width / 2) / unit() - offset[0], -(y - canvas.height / 2) / unit() - offset[1]];
 
   // Points are drawn anew when they move or change colour; what lies over them is cheap.
@@ -123,18 +195,33 @@ export function map(view) {
 
   function draw() {
     frame = 0;
-    if (moved) points();
+    if (moved) {
+      points();
+      settle();
+    }
     moved = false;
     overlay();
   }
 
+  let behind = null;
   function points() {
-    const { width, height } = canvas;
     const context = canvas.getContext("2d");
+    if (covered()) return context.putImageData(pointImage(context), 0, 0);
+    context.clearRect(0, 0, canvas.width, canvas.height);
+    tiles.draw(context, viewed());
+    if (!selected.size) return;
+    behind ??= document.createElement("canvas");
+    [behind.width, behind.height] = [canvas.width, canvas.height];
+    behind.getContext("2d").putImageData(pointImage(context), 0, 0);
+    context.drawImage(behind, 0, 0);
+  }
+
+  function pointImage(context) {
+    const { width, height } = canvas;
     if (image?.width !== width || image.height !== height) image = context.createImageData(width, height);
     const pixels = new Uint32Array(image.data.buffer).fill(0);
     const many = ids.length > 20000;
-    const radius = Math.max(1, Math.round(ratio() * (many ? 1 : ids.length > 2000 ? 2 : 4) * Math.min(2, Math.sqrt(scale))));
+    const radius = Math.max(1, Math.round(ratio() * (many ? 1 : ids.length > 2000 ? 2 : 4) * (tiles ? 1 : Math.min(2, Math.sqrt(scale)))));
     const disc = discOf(radius);
     const around = disc.map(([x, y]) => y * width + x);
     const step = unit();
@@ -148,7 +235,7 @@ export function map(view) {
         for (const far of around) pixels[place + far] = shades[row];
       } else for (const [dx, dy] of disc) if (x + dx >= 0 && y + dy >= 0 && x + dx < width && y + dy < height) pixels[(y + dy) * width + x + dx] = shades[row];
     }
-    context.putImageData(image, 0, 0);
+    return image;
   }
 
   // The colour of each point as a pixel holds it; of those not selected, a grey that lets the others stand out.
@@ -291,7 +378,7 @@ export function map(view) {
 
   function zoom(by, x = over.width / 2, y = over.height / 2) {
     const before = world(x, y);
-    scale = Math.min(200, Math.max(0.5, scale * by));
+    scale = Math.min(tiles ? 5000 : 200, Math.max(0.5, scale * by));
     const now = world(x, y);
     offset = [offset[0] + now[0] - before[0], offset[1] + now[1] - before[1]];
     paint();
@@ -331,7 +418,7 @@ export function map(view) {
     const counts = new Map();
     for (const row of rows) counts.set(clusters[row], (counts.get(clusters[row]) ?? 0) + 1);
     const of = counts.size === 1 ? [...counts.keys()][0] : null;
-    const whole = of === null ? 0 : clusters.reduce((sum, one) => sum + (one === of), 0);
+    const whole = of === null ? 0 : sizes.get(of) ?? 0;
     const can = of !== null && of >= 0 && rows.size < whole;
     fill(
       side,
@@ -390,12 +477,12 @@ export function map(view) {
   watch.observe(stage);
   const stopListening = onChange(async (kind) => {
     if (kind === "jobs" && waiting && !left) embed();
-    if (kind === "clusters" && ids.length && !left) {
+    if (kind === "clusters" && (tiles || ids.length) && !left) {
       try {
-        const points = await api.pointClusters();
-        if (points.length !== ids.length) return load();
+        const { rows } = await api.settings();
+        if (tiles ? rows !== tiles.rows : rows !== ids.length) return load();
         await Promise.all([colours(), talk()]);
-        paint(false);
+        paint();
       } catch (error) {
         toast(error.message, "error");
       }
@@ -407,6 +494,7 @@ export function map(view) {
     keysDown,
     leave() {
       left = true;
+      clearTimeout(still);
       watch.disconnect();
       stopListening();
     },

@@ -100,6 +100,7 @@ export const S = {
     splitNeeds: "To split rows off, select rows of one cluster, but not all of it.",
     clear: "Select nothing",
     legend: "Clusters",
+    density: "Stronger colour: more rows. Zoom in to see single rows.",
     embedding: "Kind of map",
     embeddingHint: "Main directions keep large distances. Neighbours keep near rows near, and large distances mean little.",
     embeddings: { pca: "Main directions", neighbours: "Neighbours" },
