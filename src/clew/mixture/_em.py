@@ -30,15 +30,12 @@ class Expectation(NamedTuple):
         Expected number of independent draws of each component, for the M-step of the weights.
     weighted : ndarray of shape (n_rows, n_components)
         `shares` times the weight of each row; the same array if all weights are 1.
-    evidence : float
-        The log-likelihood by which starts are compared, with weight 1 for all rows.
     """
 
     shares: FloatArray
     log_likelihood: float
     counts: FloatArray
     weighted: FloatArray
-    evidence: float
 
 
 class MixtureKnowledge(Protocol):
@@ -70,10 +67,14 @@ class Mixture(NamedTuple):
         """Log-likelihood of the rows and the constraints."""
         return self.expectation.log_likelihood
 
-    @property
-    def evidence(self) -> float:
-        """The log-likelihood by which starts are compared."""
-        return self.expectation.evidence
+    def left_out_log_likelihood(self, X: FloatArray, knowledge: MixtureKnowledge) -> float:
+        """Log-likelihood in which each row is scored by components that were estimated without it.
+
+        A component that adapts to a few rows makes them likely, but not if they are left out. So starts with such
+        components are not preferred.
+        """
+        log_densities = self.gaussians.left_out_log_densities(X, self.expectation.weighted)
+        return knowledge.expect(log_densities, self.log_weights).log_likelihood
 
 
 def expectation_maximization(

@@ -35,9 +35,6 @@ MIXTURE_PARAMETERS: dict[str, Allowed] = {
 }
 # Largest number of k-means rounds that find the initial shares of the components.
 _START_ROUNDS = 100
-# Another start replaces the best mixture without doubtful constraints only if its log-likelihood is higher by this.
-# Spurious maxima gain up to about 8 on tables of a few hundred rows.
-_DECISIVE = 10.0
 # With n_clusters="auto", the search ends after this many numbers without a lower criterion.
 _NUMBERS_WITHOUT_GAIN = 3
 # A component with a variance of at most this many times reg_covar in some direction would be singular without it.
@@ -134,28 +131,28 @@ class GaussianMixtureFamily(ConstrainedClusterer):
     ) -> Fitted:
         """The mixture of the best of several starts.
 
-        Without doubtful constraints, the most likely start is best. With them, EM starts at the best mixture
-        without doubtful constraints, and another start replaces it only if it is clearly more likely. The likelihood
-        has many maxima, and a few wrong pairs can raise it a little for clusters that the rows do not support.
+        With doubtful constraints, EM starts at the best mixture without them. Another start replaces it only if the
+        gain is what the Bayesian information criterion asks of one more component, because a few wrong pairs can favour
+        clusters that the rows do not support.
         """
         certain = self._certain(constraints)
         clusters = cluster_labels(certain.closure(), n_clusters)
         init = self.init if isinstance(self.init, str) else np.asarray(self.init) - shift
         doubts = self.capabilities.prices_doubt and _has_doubts(constraints)
         knowledge = self._knowledge(constraints, clusters)
-        base: Mixture | None = None
+        first: Mixture | None = None
         if doubts and isinstance(init, str):
             known = self._knowledge(certain, clusters)
-            without = self._most_likely(rows, known, self._for_start(certain), clusters, init, rng, doubts=False)
-            base = self._climbed(rows, knowledge, without.expectation.shares)
-        best = self._most_likely(rows, knowledge, self._for_start(constraints), clusters, init, rng, doubts=doubts)
-        if base is not None and best.evidence < base.evidence + _DECISIVE:
-            best = base
+            without = self._best_of(rows, known, self._for_start(certain), clusters, init, rng, doubts=False)
+            first = self._climbed(rows, knowledge, without.expectation.shares)
+        best = self._best_of(
+            rows, knowledge, self._for_start(constraints), clusters, init, rng, doubts=doubts, first=first
+        )
         # `knowledge` holds the posteriors of its last E-step, which may belong to another start.
         knowledge.expect(best.gaussians.log_densities(rows), best.log_weights)
         return Fitted(best, knowledge, clusters)
 
-    def _most_likely(
+    def _best_of(
         self,
         rows: FloatArray,
         knowledge: MixtureKnowledge,
@@ -165,15 +162,23 @@ class GaussianMixtureFamily(ConstrainedClusterer):
         rng: np.random.Generator,
         *,
         doubts: bool,
+        first: Mixture | None = None,
     ) -> Mixture:
-        """The most likely mixture of several starts. The constraints `guide` determine the initial clusters."""
+        """The start with the highest leave-one-out log-likelihood; `first`, unless it is clearly lower.
+
+        The constraints `guide` determine the initial clusters.
+        """
         problems, closed = [Problem.prepare(rows, np.empty(0), "euclidean", None)], guide.closure()
         if doubts and isinstance(init, str):
             init = "k-means++"  # rows that are joined by doubtful pairs do not form a neighbourhood
             if len(guide.must_link):
                 problems.insert(0, Problem.prepare(_whitened(rows, guide), np.empty(0), "euclidean", None))
-        best: Mixture | None = None
-        for attempt in range(n_starts(self.n_init, len(rows)) if isinstance(init, str) else 1):
+        n_attempts = n_starts(self.n_init, len(rows)) if isinstance(init, str) else 1
+        best, highest = first, -np.inf
+        if first is not None:
+            highest = first.left_out_log_likelihood(rows, knowledge)
+            highest += _n_parameters(first) / len(clusters) * np.log(len(rows)) / 2
+        for attempt in range(n_attempts):
             problem = problems[attempt % len(problems)]
             start = initial_centers(
                 problem, closed, clusters, init, "k-means++", rng, again=attempt > 0, anew=attempt > 0
@@ -182,8 +187,11 @@ class GaussianMixtureFamily(ConstrainedClusterer):
                 problem, guide, start, rng, problem.mean_cost, entailed=not doubts, max_iter=_START_ROUNDS, tol=1e-4
             ).labels
             found = self._climbed(rows, knowledge, np.eye(len(clusters))[labels])
-            if best is None or found.evidence > best.evidence:
-                best = found
+            if best is None and n_attempts == 1:
+                return found
+            its_value = found.left_out_log_likelihood(rows, knowledge)
+            if best is None or its_value > highest:
+                best, highest = found, its_value
         assert best is not None
         return best
 
@@ -290,9 +298,12 @@ class GaussianMixtureFamily(ConstrainedClusterer):
 
 
 def _has_doubts(constraints: Constraints) -> bool:
-    """Whether any pair has a confidence below 1, or there are soft groups."""
-    confidences = np.concatenate([constraints.must_link_confidence, constraints.cannot_link_confidence])
-    return constraints.soft_groups is not None or bool((confidences < 1).any())
+    """Whether any pair or row in a soft group is neither certain nor of strength 0."""
+    strengths = [constraints.must_link_confidence, constraints.cannot_link_confidence]
+    if constraints.soft_groups is not None:
+        strengths.append(constraints.soft_groups.data)
+    stated = np.concatenate(strengths)
+    return bool(((stated > 0) & (stated < 1)).any())
 
 
 def _whitened(rows: FloatArray, constraints: Constraints) -> FloatArray:
@@ -312,9 +323,13 @@ def _whitened(rows: FloatArray, constraints: Constraints) -> FloatArray:
 
 def _criteria(mixture: Mixture, n_rows: int) -> tuple[float, float]:
     """Bayesian and Akaike information criteria."""
-    n_parameters = mixture.gaussians.n_parameters + len(mixture.log_weights) - 1
+    n_parameters = _n_parameters(mixture)
     deviance = -2 * mixture.log_likelihood
     return float(deviance + n_parameters * np.log(n_rows)), float(deviance + 2 * n_parameters)
+
+
+def _n_parameters(mixture: Mixture) -> int:
+    return mixture.gaussians.n_parameters + len(mixture.log_weights) - 1
 
 
 def _singular(gaussians: Gaussians, reg_covar: float) -> IntArray:

@@ -9,11 +9,14 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
 from clew.exceptions import DataError
+from clew.solvers.inference import IMPOSSIBLE
 
 FloatArray = npt.NDArray[np.float64]
 
 # Number of rows per block, chosen so that a block stays in the cache.
 _BLOCK_ROWS = 4096
+# Number of values per block of differences between rows and means.
+_BLOCK_VALUES = 2**18
 # Added to the row count of each component, as in scikit-learn, so that an empty one causes no division by zero.
 _NO_ROWS = 10 * np.finfo(np.float64).eps
 # A component with fewer expected rows than this keeps its mean and covariance.
@@ -44,8 +47,6 @@ class Gaussians(NamedTuple):
                 scaled = X @ factor
                 scaled -= mean @ factor
                 np.einsum("ij,ij->i", scaled, scaled, out=distances[:, one])
-            diagonals = np.diagonal(self.factors, axis1=-2, axis2=-1)
-            half_log_det = np.log(diagonals).sum(axis=-1)
         else:
             factors = self.factors if self.kind == "diag" else np.repeat(self.factors[:, None], n_columns, axis=1)
             precisions = factors**2
@@ -59,10 +60,62 @@ class Gaussians(NamedTuple):
                 np.multiply(rows, rows, out=rows)
                 block += rows @ precisions.T
                 block += constant
-            half_log_det = np.log(factors).sum(axis=1)
         distances *= -0.5
-        distances += half_log_det - 0.5 * n_columns * np.log(2 * np.pi)
+        distances += self._half_log_det() - 0.5 * n_columns * np.log(2 * np.pi)
         return distances
+
+    def left_out_log_densities(self, X: FloatArray, shares: FloatArray) -> FloatArray:
+        r"""Log-density of each row in each component, where the component is estimated without that row.
+
+        The components were estimated from `shares`. Let N be the sum of a component's shares, and :math:`\delta` the
+        difference between a row of share r and the mean. Without the row, this difference is :math:`a \delta` with
+        :math:`a = N / (N - r)`, and the covariance is :math:`a (\Sigma - c \, \delta \delta^T)` with
+        :math:`c = r / (N - r)`. The result is exact except for the effect of `reg_covar`.
+        """
+        n_columns, counts = X.shape[1], shares.sum(axis=0)
+        found = np.empty(shares.shape)
+        n_block = max(1, _BLOCK_VALUES // self.means.size)
+        for start in range(0, len(X), n_block):
+            block = slice(start, start + n_block)
+            its_shares = shares[block]
+            rest = np.maximum(counts - its_shares, _DEAD)
+            a, c = counts / rest, its_shares / rest
+            scaled = self._scaled(X[block])
+            if self.kind == "tied":
+                distances, log_det, is_left = _without_row_tied(scaled, its_shares, counts, a, c)
+            else:
+                # A row takes one direction from a "full" covariance, and a part of each variance from the others.
+                squares = scaled**2
+                if self.kind == "full":
+                    squares = squares.sum(axis=2, keepdims=True)
+                elif self.kind == "spherical":
+                    squares = np.broadcast_to(squares.mean(axis=2, keepdims=True), squares.shape)
+                left = 1 - c[:, :, None] * squares
+                is_left = (left > 0).all(axis=2)
+                left = np.where(left > 0, left, 1)
+                distances = a * (squares / left).sum(axis=2)
+                log_det = n_columns * np.log(a) + np.log(left).sum(axis=2)
+            values = self._half_log_det() - 0.5 * (n_columns * np.log(2 * np.pi) + log_det + distances)
+            found[block] = np.where(is_left & (rest > _DEAD), values, IMPOSSIBLE)
+        return np.maximum(found, IMPOSSIBLE)
+
+    def _scaled(self, X: FloatArray) -> FloatArray:
+        """Difference between each row and each mean in units of the component's covariance; shape (n, k, d)."""
+        gaps = X[:, None, :] - self.means
+        if self.kind == "full":
+            return np.asarray(np.einsum("nkd,kde->nke", gaps, self.factors, optimize=True))
+        if self.kind == "tied":
+            return gaps @ self.factors
+        return gaps * (self.factors if self.kind == "diag" else self.factors[:, None])
+
+    def _half_log_det(self) -> FloatArray:
+        """Half of the log-determinant of each component's inverse covariance."""
+        n_columns = self.means.shape[1]
+        if self.kind in ("full", "tied"):
+            return np.asarray(np.log(np.diagonal(self.factors, axis1=-2, axis2=-1)).sum(axis=-1))
+        if self.kind == "diag":
+            return np.asarray(np.log(self.factors).sum(axis=1))
+        return np.asarray(n_columns * np.log(self.factors))
 
     @property
     def n_parameters(self) -> int:
@@ -75,6 +128,28 @@ class Gaussians(NamedTuple):
             "spherical": n_components,
         }
         return of_covariances[self.kind] + n_components * n_columns
+
+
+def _without_row_tied(
+    scaled: FloatArray, shares: FloatArray, counts: FloatArray, a: FloatArray, c: FloatArray
+) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
+    """Squared distances and change of the log-determinant if the row is left out of a covariance that all share.
+
+    The covariance loses one direction for each component, so that each row needs the solution of a k x k system. The
+    third result is False for rows without which the covariance is singular.
+    """
+    identity = np.eye(len(counts))
+    total = counts.sum()
+    grown = total / np.maximum(total - shares.sum(axis=1, keepdims=True), _DEAD)
+    dots = scaled @ scaled.transpose(0, 2, 1)
+    weights = np.sqrt(counts * c / total)[:, :, None]
+    left = identity - weights * dots * weights.transpose(0, 2, 1)
+    signs, log_left = np.linalg.slogdet(left)
+    is_left = signs > 0
+    left[~is_left] = identity
+    inner = weights * dots
+    distances = np.einsum("ijj->ij", dots) + (inner * np.linalg.solve(left, inner)).sum(axis=1)
+    return distances * a**2 / grown, scaled.shape[2] * np.log(grown) + log_left[:, None], is_left[:, None]
 
 
 def with_factors(kind: str, means: FloatArray, covariances: FloatArray) -> Gaussians:

@@ -68,8 +68,6 @@ class GroupKnowledge:
         child = own >= 0
         labels = np.insert(odds.indices.astype(np.int64), ends[child], own[child])
         shares = odds.data / np.repeat(total, np.diff(odds.indptr))
-        # Starts are compared with weight 1 for all rows. `weight` only affects EM within a start.
-        self._weight_of_evidence = 1.0 if weight is None else weight
         if weight is None:
             weight = float(np.mean(1 - _DOUBT * shares * (1 - shares))) if len(shares) else 1.0
         self._weight = weight
@@ -87,7 +85,7 @@ class GroupKnowledge:
         units = self.units
         if not len(units.rows):
             total = normalise_rows(log_densities, log_weights)
-            return Expectation(log_densities, total, log_densities.sum(axis=0), log_densities, total)
+            return Expectation(log_densities, total, log_densities.sum(axis=0), log_densities)
         scores = units.log_densities(log_densities)
         largest = scores.max(axis=1, keepdims=True)
         scores -= largest
@@ -99,7 +97,6 @@ class GroupKnowledge:
         doubtful = found.log_partition + float(largest[self._is_doubtful].sum())
         single = scores[self._single]
         total += normalise_rows(single, log_weights) + float(largest[self._single].sum())
-        evidence = total + self._weight_of_evidence * doubtful
         total += self._weight * doubtful
         log_densities[units.rows] = 0
         drawn = found.marginals[self._is_drawn].sum(axis=0) + found.drawn.sum(axis=0)
@@ -113,7 +110,7 @@ class GroupKnowledge:
         if self._weight != 1:
             weighted = log_densities.copy()
             weighted[units.rows[self._is_doubtful[units.unit_of]]] *= self._weight
-        return Expectation(log_densities, total, counts, weighted, evidence)
+        return Expectation(log_densities, total, counts, weighted)
 
     def log_weights(self, counts: FloatArray, before: FloatArray) -> FloatArray:
         """The M-step of the mixing weights, Eq. 7."""

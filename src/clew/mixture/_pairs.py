@@ -112,7 +112,7 @@ class PairKnowledge:
         units = self.units
         if not len(units.rows):
             total = normalise_rows(log_densities, log_weights)
-            return Expectation(log_densities, total, log_densities.sum(axis=0), log_densities, total)
+            return Expectation(log_densities, total, log_densities.sum(axis=0), log_densities)
         scores = units.log_densities(log_densities) + self._draws[:, None] * log_weights
         found = self._graph.run(scores)
         total = found.log_partition - self._log_prior(log_weights)[0]
@@ -123,7 +123,7 @@ class PairKnowledge:
         counts = log_densities.sum(axis=0)
         counts += (self._draws - units.sizes) @ found.marginals
         self._posteriors, self._pair_posteriors = found.marginals, found.joint.sum(axis=1)
-        return Expectation(log_densities, total, counts, log_densities, total)
+        return Expectation(log_densities, total, counts, log_densities)
 
     def _log_prior(self, log_weights: FloatArray) -> tuple[float, FloatArray]:
         """Log-normaliser of the prior, and the expected draws of each component under the prior."""

@@ -44,8 +44,8 @@ class SoftGroupMixture(GaussianMixtureFamily):
     init : {"neighbourhoods", "k-means++"} or array of shape (n_clusters, n_features), default="neighbourhoods"
         Initial centres, as in `PCKMeans`. K-means with soft constraints turns them into the first clusters.
     n_init : int or "auto", default="auto"
-        Number of starts, once without and once with the doubtful constraints. "auto" means ten for up to 10,000 rows,
-        fewer for more rows, and one from 100,000 rows on.
+        Number of starts, once without and once with the doubtful constraints. The result with the highest leave-one-out
+        log-likelihood is returned. "auto" means ten for up to 10,000 rows, fewer for more, and one from 100,000 on.
     max_iter : int, default=300
         Largest number of EM rounds per start.
     tol : float, default=1e-3
@@ -96,11 +96,11 @@ class SoftGroupMixture(GaussianMixtureFamily):
     and EM follows Eq. 7 to 9 of [1]_. A pair is an anchor, the row with more pairs, and a partner that copies the
     anchor's label with probability c. If a row has several sources (pairs on two anchors, or a pair and a group), at
     most one of them is right: their odds :math:`c / (1 - c)` add up. Groups of strength 1 are must-groups. EM starts at
-    the most likely mixture without doubtful constraints. It returns another start only if its log-likelihood, with all
-    rows counted once, is higher by 10, because small gains are often spurious. Inference is exact on parts of rows and
-    groups without loops, and on small parts with loops (`exact_limit`), which are cut by clamping labels. Elsewhere it
-    is loopy belief propagation, counted in `n_loopy_parts_`. Time O(t n k d) for t rounds (times d for "full" and
-    "tied") and O(k) per message; memory O(n k).
+    the best mixture without doubtful constraints. It returns another start only if the leave-one-out log-likelihood
+    gains as much as the Bayesian information criterion asks of one more component, because small gains are often
+    spurious. Inference is exact on parts of rows and groups without loops, and on small parts with loops
+    (`exact_limit`), which are cut by clamping labels. Elsewhere it is loopy belief propagation, counted in
+    `n_loopy_parts_`. Time O(t n k d) for t rounds (times d for "full" and "tied") and O(k) per message; memory O(n k).
 
     References
     ----------
@@ -179,7 +179,7 @@ class SoftGroupMixture(GaussianMixtureFamily):
         return GroupKnowledge(units, of_units, weight, len(clusters), self.exact_limit)
 
     def _for_start(self, constraints: Constraints) -> Constraints:
-        """Replace soft groups by must-links to the strongest row of each group."""
+        """Replace doubtful rows of soft groups by must-links to the strongest row of their group."""
         known = as_closed(certain(constraints).closure(), constraints)
         doubtful = constraints.must_link_confidence < 1
         stated = distinct_pairs(constraints.must_link[doubtful], constraints.must_link_confidence[doubtful])
@@ -190,9 +190,10 @@ class SoftGroupMixture(GaussianMixtureFamily):
             order = np.lexsort((groups.indices, -groups.data, its_group))
             rows, strength = groups.indices[order], groups.data[order]
             first = groups.indptr[:-1][its_group]
-            rest = np.arange(len(rows)) != first
-            pairs.append(np.column_stack([rows[first], rows])[rest].astype(np.int64))
-            confidence.append((strength * strength[first])[rest])
+            its_confidence = strength * strength[first]
+            doubted = (np.arange(len(rows)) != first) & (its_confidence < 1)  # certain groups are in `known`
+            pairs.append(np.column_stack([rows[first], rows])[doubted].astype(np.int64))
+            confidence.append(its_confidence[doubted])
         return known | Constraints(
             must_link=np.concatenate(pairs), must_link_confidence=np.concatenate(confidence), n_samples=len(known)
         )
