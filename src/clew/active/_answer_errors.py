@@ -21,10 +21,10 @@ FloatArray = npt.NDArray[np.float64]
 _PRIOR_ERRORS, _PRIOR_ANSWERS, _MOST_ERRORS = 1.0, 10.0, 0.25
 # Largest number of placed rows that are used in addition to the representatives of neighbourhoods.
 _MOST_PLACED = 400
-# With more answers than the first value, the model is updated once per twentieth of them.
-_FEW_ANSWERS, _UPDATES = 250, 20
-# The model may lack a quarter as many of the latest answers as there are questions without an answer.
-_PENDING_PER_ANSWER = 4
+# With more answers than the first value, the model is updated once per fiftieth of them.
+_FEW_ANSWERS, _UPDATES = 250, 50
+# With so many pending questions, it is updated once per twentieth of the answers, but not within fewer than eight.
+_CROWD, _CROWD_UPDATES, _CROWD_STEP = 16, 20, 8
 # A placed row whose leave-one-out probability is below this is worth a check question.
 _SUSPICIOUS = 0.2
 
@@ -71,12 +71,15 @@ def placed_rows(view: View) -> LabelledRows:
 def n_used(view: View) -> int:
     """Number of answers that the model uses: all of them, or up to the last multiple of a power of two.
 
-    The power of two grows with the number of answers and of pending questions. For example, the model uses all of 200
-    answers if nothing is pending, 200 of 207 answers with 40 pending questions, and 992 of 1,020 answers. Each question
-    is chosen without the answers to the pending ones anyway.
+    The power of two grows with the number of answers. It is larger if many people answer at once: each question is
+    chosen without the answers to the pending questions anyway. For example, the model uses all of 200 answers, 992 of
+    1,000 answers, and 192 of 199 answers with 20 pending questions.
     """
     n = view.n_answers
-    most = max(n // _UPDATES if n > _FEW_ANSWERS else 1, len(view.waiting) // _PENDING_PER_ANSWER)
+    if len(view.waiting) >= _CROWD:
+        most = max(n // _CROWD_UPDATES, _CROWD_STEP)
+    else:
+        most = n // _UPDATES if n > _FEW_ANSWERS else 1
     return n - n % (1 << (most.bit_length() - 1))
 
 
