@@ -27,6 +27,7 @@ from benchmarks import (
     mixtures,
     neighbours,
     never_worse,
+    noisy_answers,
     quality,
     records,
     rounds,
@@ -78,6 +79,7 @@ BENCHMARKS = {
     "swaps": medoids.run_swaps,
     "geometry": geometry.run,
     "never-worse": never_worse.run,
+    "noisy-answers": noisy_answers.run,
     "deep": deep.run,
 }
 # Benchmarks whose default is a part of the published rows.

@@ -1,4 +1,8 @@
-"""Whether right answers ever hurt: ARI after right answers against none, on drawn tables and on public sets."""
+"""Whether right answers ever hurt: ARI after right answers against none, on drawn tables and on public sets.
+
+`python -m benchmarks never-worse`. A finished table is kept and is not computed again, so that a run can be stopped and
+continued. Deleting benchmarks/results/never-worse-parts starts anew.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import make_moons
 
 from benchmarks._harness import Report
+from benchmarks._published import kept
 from benchmarks.questions import SETS, data
 from clew import Constraints, GraphPropagation, PCKMeans
 from clew.active import Auto, Oracle, Questions
@@ -17,6 +22,7 @@ from clew.evaluation import adjusted_rand_score
 
 N_GAUSSIANS, N_MOONS, N_STRIPES = 28, 6, 6
 ANSWERS, PAIRS = (20, 50, 100, 200), (100, 400)
+METHODS = (GraphPropagation, PCKMeans)
 # No draw may end further below its own result without answers.
 MOST_FALL = 0.02
 
@@ -62,10 +68,10 @@ def run(*, quick: bool) -> Report:
     answers, pairs = (ANSWERS[:1], PAIRS[:1]) if quick else (ANSWERS, PAIRS)
     found: dict[tuple[str, str, int], list[float]] = {}
     for name, make in chosen.items():
-        X, y = make()
         kind = "public sets" if name in SETS else name.split()[0]
-        for (method, count), gain in gains(X, y, answers, pairs).items():
-            found.setdefault((kind, method, count), []).append(gain)
+        row = kept("never-worse", name, quick, lambda make=make: gains(*make(), answers, pairs))
+        for method, count in [("Auto", n) for n in answers] + [(m.__name__, n) for m in METHODS for n in pairs]:
+            found.setdefault((kind, method, count), []).append(row[f"{method} {count}"])
     rows = [
         {
             "what": kind,
@@ -91,7 +97,7 @@ def run(*, quick: bool) -> Report:
 
 def gains(
     X: NDArray[np.float64], y: NDArray[np.int64], answers: tuple[int, ...], pairs: tuple[int, ...]
-) -> dict[tuple[str, int], float]:
+) -> dict[str, float]:
     """ARI minus that without answers, by method and number of answers."""
     k = len(np.unique(y))
     questions, oracle = Questions(X, Auto(), n_clusters=k, random_state=0), Oracle(y)
@@ -99,14 +105,14 @@ def gains(
     found = {}
     for budget in answers:
         run_questions(questions, oracle, budget - len(questions.answers))
-        found["Auto", budget] = adjusted_rand_score(y, questions.labels()) - without
-    for method in (GraphPropagation, PCKMeans):
+        found[f"Auto {budget}"] = adjusted_rand_score(y, questions.labels()) - without
+    for method in METHODS:
         model = method(k, random_state=0)
         without = adjusted_rand_score(y, model.fit(X).labels_)
         for count in pairs:
             known = Constraints.sample(y, count, random_state=0)
             ari = adjusted_rand_score(y, model.fit(X, constraints=known).labels_)
-            found[method.__name__, count] = ari - without
+            found[f"{method.__name__} {count}"] = ari - without
     return found
 
 

@@ -82,7 +82,7 @@ def test_trust_goes_to_the_partition_that_foresees_the_answers(seed):
     X = rng.choice([-1.0, 1.0], size=(80, 2)) * [5, 4] + rng.normal(size=(80, 2))
     kernels = build_kernels(build_neighbor_graph(X, 5, 0), 2, 0)
     by_column = np.array([X[:, 0] > 0, X[:, 1] > 0]).astype(np.int64)
-    kernels = replace(kernels, partitions=by_column, prior=np.full(5, 0.2), agreement=np.zeros(2))
+    kernels = replace(kernels, partitions=by_column, prior=np.full(5, 0.2), unconstrained=0)
     rows = np.arange(20)
     for column in range(2):
         labelled = LabelledRows(rows, by_column[column, rows], np.ones(20))

@@ -12,7 +12,7 @@ import pytest
 from clew.evaluation import same_partition
 from clew.graph._gaussian_process import LabelledRows, prior_weights
 from clew.graph._kernels import build_kernels, build_neighbor_graph
-from clew.graph._partition_prior import _best, _class_evidence, partition_mean, propagate
+from clew.graph._partition_prior import _best, _class_evidence, partition_mean, partition_share, propagate
 from tests.helpers import whole_numbers
 
 
@@ -47,7 +47,7 @@ def test_the_mapping_is_the_best_of_all(seed):
 
 def test_a_row_left_out_is_a_fit_without_its_label(kernels, seed):
     """With one partition, and labels that do not change the mapping, the row's own count is all that is missing."""
-    alone = replace(kernels, partitions=kernels.partitions[:1], prior=kernels.prior[:4], agreement=np.ones(1))
+    alone = replace(kernels, partitions=kernels.partitions[:1], prior=kernels.prior[:4], unconstrained=0)
     labels = alone.partitions[0]
     rows = np.concatenate([np.flatnonzero(labels == one)[:3] for one in range(3)])
     labelled = labelled_rows(rows, labels[rows])
@@ -71,3 +71,27 @@ def test_few_labels_that_fit_the_partitions_keep_the_result_without_answers(seed
     found = propagate(kernels, labelled, nobody, weights, 4).argmax(axis=1)
     assert same_partition(found, result)
     assert [int(found[row]) for row in rows] == [2, 0, 1]
+
+
+def test_the_share_of_the_partitions_is_a_posterior_mean(seed):
+    """Against loops over the grid: a row follows the partitions with the probability that is averaged."""
+    rng = np.random.default_rng(seed)
+    by_partitions, by_rows = rng.dirichlet(np.ones(3), (2, 9))
+    classes = np.arange(9) % 3
+    one, two = by_partitions[np.arange(9), classes], by_rows[np.arange(9), classes]
+    by_rows[np.arange(9), classes] = two = np.maximum(two, one)  # no clear lead
+    total = mass = 0.0
+    for share in np.linspace(0.005, 0.995, 100):
+        likelihood = 1.0
+        for p, q in zip(one, two, strict=True):
+            likelihood *= share * p + (1 - share) * q
+        total, mass = total + share * likelihood, mass + likelihood
+    assert partition_share(by_partitions, by_rows, classes) == pytest.approx(total / mass)
+
+
+def test_a_clear_lead_or_a_class_without_labels_leaves_no_average():
+    sure, unsure = np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([[0.6, 0.4], [0.4, 0.6]])
+    classes = np.array([0, 1])
+    assert partition_share(sure, unsure, classes) == 1
+    assert 0 < partition_share(unsure, sure, classes) < 0.5
+    assert [partition_share(*both, classes[:1]) for both in ((sure[:1], unsure[:1]), (unsure[:1], sure[:1]))] == [1, 0]

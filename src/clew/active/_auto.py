@@ -127,7 +127,8 @@ class Auto(Strategy):
         while True:
             try:
                 clusters = cluster_labels(certain, n_clusters)
-                return clusters[graph_propagation(kernels, known, clusters, penalty=_PENALTY).labels]
+                found = graph_propagation(kernels, known, clusters, penalty=_PENALTY, is_averaged=True)
+                return clusters[found.labels]
             except InfeasibleConstraintsError:  # the constraints need more clusters than n_clusters
                 n_clusters += 1
 

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.optimize import linear_sum_assignment
 from sklearn.neighbors import NearestNeighbors
 
 from clew._base import Capabilities, ConstrainedClusterer
@@ -19,8 +18,16 @@ from clew._persistence import Learned
 from clew._validation import RANDOM_STATE, Allowed, integer, number
 from clew.constraints import Closure, Constraints, require_coloring
 from clew.constraints._arrays import distinct_pairs
-from clew.graph._gaussian_process import MOST_LABELLED, LabelledRows, fit_weights, prior_weights
-from clew.graph._kernels import KernelSum, build_kernels, build_neighbor_graph, pair_evidence
+from clew.graph._gaussian_process import (
+    MOST_LABELLED,
+    LabelledRows,
+    class_probabilities,
+    concatenated,
+    fit_weights,
+    normalized,
+    prior_weights,
+)
+from clew.graph._kernels import KernelSum, build_kernels, build_neighbor_graph
 from clew.graph._partition_prior import around_mean, partition_mean, propagate
 from clew.partitional._remote import is_remote, predicted
 from clew.partitional._seeding import cluster_labels
@@ -28,20 +35,19 @@ from clew.solvers.coloring import WORK_LIMIT
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+# Pairs, whether each is together, and confidences; see `known_pairs`.
+KnownPairs = tuple[IntArray, npt.NDArray[np.bool_], FloatArray]
 
 # Largest number of rounds in which components are assigned to clusters and become labelled rows. Little changes after
 # the second round.
 _MOST_ROUNDS = 4
-# Propagation is compared with the best base partition if there are this many pairs, which are left out in two halves.
-_LEAST_PAIRS, _N_FOLDS = 8, 2
-# Probability of a row's own base cluster before constraints are considered.
-_BASE_BELIEF = 0.8
+# Propagation is compared with the adjusted base partitions if there are this many pairs, a quarter of which is left out
+# at a time. Propagation must win by this many standard errors.
+_LEAST_PAIRS, _N_FOLDS, _STANDARD_ERRORS = 8, 4, 2.0
+# Number of times that components are assigned to clusters and the base partitions are adjusted to them.
+_ADJUSTMENTS = 2
 # Rounds in which clashing components move, and after how many of them the price of a clash doubles.
 _REPAIR_STEPS, _REPAIR_DOUBLING = 60, 6
-# Prior log-odds of the base partition against propagation, so that chance in a few pairs does not decide.
-_PARTITION_ODDS = 3.0
-# A base partition replaces the result without constraints if its evidence is higher by this many nats.
-_BETTER_PARTITION = 5.0
 # Number of mean-field updates for pairs with a confidence below 1.
 _MEAN_FIELD_UPDATES = 40
 
@@ -93,9 +99,11 @@ class GraphPropagation(ConstrainedClusterer):
 
     .. math:: P(z_i = c) \propto \Big[ \tfrac1C + K_{i s} (K_{s s} + \sigma^2 I)^{-1} (Y_s - \tfrac1C) \Big]_+,
 
-    where :math:`\lambda` and :math:`\sigma^2` maximise the marginal likelihood under a log-normal prior. If the base
-    partitions predict labelled rows clearly better than the other labelled rows do, they become the prior mean instead
-    of :math:`1/C`: each base cluster is mapped to one class, and labels in it are Dirichlet counts around this class.
+    where :math:`\lambda` and :math:`\sigma^2` maximise the marginal likelihood under a log-normal prior. From eight
+    known pairs on, this propagation has to show that it pays: it must predict left-out pairs better, by two standard
+    errors, than the base partitions adjusted to the constraints. Otherwise the adjusted partitions are the result: the
+    prior mean is then not :math:`1/C`, but each base cluster is mapped to one class, and labels in it are Dirichlet
+    counts around this class. With fewer pairs and no known classes, the adjusted partitions are the result, too.
     The diffusion kernel is :math:`(I - 0.99 S)^{-1}` for the normalised graph S, from its 100 leading eigenvectors (50
     beyond 5,000 rows), with rows scaled to norm 1. The prior weight of a base partition grows with its agreement with
     the other partitions and with the known pairs. A cluster without labelled rows is represented by the medoid of a
@@ -165,15 +173,15 @@ class GraphPropagation(ConstrainedClusterer):
         seed = int(rng.integers(2**31))
         kernels = build_kernels(build_neighbor_graph(X, self.n_neighbors, seed), self.n_clusters, seed)
         pairs = known_pairs(constraints)
-        partition = _best_partition(kernels, *pairs)
         kernels = kernels.with_pair_evidence(*pairs)
 
-        def propagated(known: Constraints) -> PropagatedLabels:
-            return graph_propagation(kernels, known, clusters, penalty=self.penalty, work_limit=self.work_limit)
+        def fitted(method: Callable[..., PropagatedLabels], known: Constraints) -> PropagatedLabels:
+            return method(kernels, known, clusters, penalty=self.penalty, work_limit=self.work_limit)
 
-        found = propagated(constraints)
-        if _partition_leads(kernels, partition, constraints, pairs, lambda known: propagated(known).labels):
-            found = adjusted_partition(kernels, partition, constraints, clusters, self.work_limit)
+        methods = graph_propagation, adjusted_partition
+        fits = tuple(lambda known, method=method: fitted(method, known).labels for method in methods)
+        is_propagated = _propagation_leads(constraints, pairs, fits)
+        found = fitted(graph_propagation if is_propagated else adjusted_partition, constraints)
         self.probabilities_, self.kernel_weights_ = found.probabilities, found.kernel_weights
         self.cluster_labels_ = clusters
         self.cluster_sizes_ = np.bincount(found.labels, minlength=self.n_clusters)
@@ -204,18 +212,26 @@ class PropagatedLabels(NamedTuple):
 
 
 def graph_propagation(
-    kernels: KernelSum, constraints: Constraints, clusters: IntArray, *, penalty: float, work_limit: int = WORK_LIMIT
+    kernels: KernelSum,
+    constraints: Constraints,
+    clusters: IntArray,
+    *,
+    penalty: float,
+    work_limit: int = WORK_LIMIT,
+    is_averaged: bool = False,
 ) -> PropagatedLabels:
-    """Alternate between class probabilities and the clusters of components, which then become labelled rows."""
+    """Alternate between class probabilities and the clusters of components, which then become labelled rows.
+
+    If `is_averaged`, the probabilities are averaged with those of a model that starts from the base partitions.
+    """
     certain = constraints.at_least(1.0)
     closed = certain.closure()
     known = component_clusters(closed, clusters)
     blocks = np.flatnonzero((closed.sizes > 1) | closed.tied | (known >= 0))
     potentials = soft_pair_potentials(constraints, closed, penalty)
-    weights = prior_weights(kernels)
     if not len(blocks) and potentials is None:
-        labels = kernels.partitions[weights.partition]
-        return PropagatedLabels(labels, np.eye(len(clusters))[labels], weights.values)
+        return _unconstrained(kernels, len(clusters))
+    weights = prior_weights(kernels)
     given = _labelled_rows(closed, known)
     if (known >= 0).any():
         weights = fit_weights(kernels, given)
@@ -225,7 +241,10 @@ def graph_propagation(
     for _ in range(_MOST_ROUNDS):
         members = _labelled_rows(closed, placed)
         weights = fit_weights(kernels, members)
-        probabilities = propagate(kernels, members, medoids, weights, len(clusters))
+        if is_averaged:
+            probabilities = propagate(kernels, members, medoids, weights, len(clusters))
+        else:
+            probabilities = class_probabilities(kernels, concatenated(members, medoids), weights, len(clusters))
         if potentials is not None:
             probabilities = mean_field(probabilities, *potentials)
         found = hard_assignment(certain, closed, blocks, fixed, probabilities, work_limit)
@@ -241,84 +260,88 @@ def graph_propagation(
     return PropagatedLabels(np.where(decided >= 0, decided, labels), probabilities, weights.values)
 
 
-def _partition_leads(
-    kernels: KernelSum,
-    partition: int,
-    constraints: Constraints,
-    pairs: tuple[IntArray, npt.NDArray[np.bool_], FloatArray],
-    fit: Callable[[Constraints], IntArray],
+def _unconstrained(kernels: KernelSum, n_clusters: int) -> PropagatedLabels:
+    """The base partition that agrees best with the others."""
+    labels = kernels.partitions[kernels.unconstrained]
+    return PropagatedLabels(labels, np.eye(n_clusters)[labels], kernels.prior)
+
+
+def _propagation_leads(
+    constraints: Constraints, pairs: KnownPairs, fits: tuple[Callable[[Constraints], IntArray], ...]
 ) -> bool:
-    """Whether a base partition predicts the known pairs better than propagation predicts pairs left out of it.
+    """Whether propagation predicts pairs that are left out of it clearly better than the adjusted partition does.
 
-    Base partitions do not depend on the pairs, so no pair has to be left out for them.
+    Only pairs that exactly one of the two predicts are evidence: propagation must win by a number of standard errors.
     """
-    rows, together, confidence = pairs
+    rows, together, _ = pairs
     if len(rows) < _LEAST_PAIRS:
-        return False
+        return constraints.labels is not None
     part = np.random.default_rng(0).permutation(len(rows)) % _N_FOLDS
-    predicted = np.empty(len(rows), dtype=bool)
-    labels_only = Constraints(labels=constraints.labels, n_samples=constraints.n_rows)
+    is_right = np.empty((2, len(rows)), dtype=bool)
     for fold in range(_N_FOLDS):
-        kept, left_out = part != fold, part == fold
-        must, cannot = kept & together, kept & ~together
-        known = labels_only | Constraints(
-            rows[must],
-            rows[cannot],
-            must_link_confidence=confidence[must],
-            cannot_link_confidence=confidence[cannot],
-            n_samples=constraints.n_rows,
-        )
-        labels = fit(known)
-        predicted[left_out] = labels[rows[left_out, 0]] == labels[rows[left_out, 1]]
-    weight = np.maximum(2 * confidence - 1, 0)
-    labels = kernels.partitions[partition]
-    by_partition = pair_evidence(labels[rows[:, 0]] == labels[rows[:, 1]], together, weight)
-    return by_partition + _PARTITION_ODDS > pair_evidence(predicted, together, weight)
+        left_out = part == fold
+        known = _without(constraints, pairs, left_out)
+        one, two = rows[left_out].T
+        for place, fit in enumerate(fits):
+            labels = fit(known)
+            is_right[place, left_out] = (labels[one] == labels[two]) == together[left_out]
+    weight = np.maximum(2 * pairs[2] - 1, 0)
+    wins, losses = weight[is_right[0] & ~is_right[1]].sum(), weight[is_right[1] & ~is_right[0]].sum()
+    return bool(wins - losses > _STANDARD_ERRORS * np.sqrt(wins + losses))
 
 
-def _best_partition(kernels: KernelSum, rows: IntArray, together: npt.NDArray[np.bool_], confidence: FloatArray) -> int:
-    """The base partition that is the result without constraints, unless pairs are clear evidence for another one."""
-    weight = np.maximum(2 * confidence - 1, 0)
-    evidence = [pair_evidence(one[rows[:, 0]] == one[rows[:, 1]], together, weight) for one in kernels.partitions]
-    usual, best = prior_weights(kernels).partition, int(np.argmax(evidence))
-    return best if evidence[best] > evidence[usual] + _BETTER_PARTITION else usual
+def _without(constraints: Constraints, pairs: KnownPairs, left_out: npt.NDArray[np.bool_]) -> Constraints:
+    """The known pairs and classes, without some of the pairs and without the classes of their second rows."""
+    rows, together, confidence = pairs
+    must, cannot = ~left_out & together, ~left_out & ~together
+    labels = constraints.labels
+    if labels is not None:
+        labels = labels.copy()
+        labels[rows[left_out, 1]] = -1
+    return Constraints(labels=labels, n_samples=constraints.n_rows) | Constraints(
+        rows[must],
+        rows[cannot],
+        must_link_confidence=confidence[must],
+        cannot_link_confidence=confidence[cannot],
+        n_samples=constraints.n_rows,
+    )
 
 
 def adjusted_partition(
-    kernels: KernelSum, partition: int, constraints: Constraints, clusters: IntArray, work_limit: int
+    kernels: KernelSum, constraints: Constraints, clusters: IntArray, *, penalty: float, work_limit: int = WORK_LIMIT
 ) -> PropagatedLabels:
-    """A base partition, changed only as far as the constraints require, and around the changed rows."""
+    """The base partitions, changed as far as the constraints require, and around the changed rows.
+
+    Rows at the border of a base cluster, and rows about which the partitions disagree, change first.
+    """
     certain = constraints.at_least(1.0)
     closed = certain.closure()
     known = class_clusters(closed, clusters)
     blocks = np.flatnonzero((closed.sizes > 1) | closed.tied | (known >= 0))
     fixed = known[blocks].astype(np.int32)
-    weights = prior_weights(kernels)
-    base = kernels.partitions[partition]
-    # Clusters of known classes: the base clusters that share most rows with them.
-    shared = np.zeros((len(clusters), len(clusters)))
-    of_row = known[closed.component_of]
-    np.add.at(shared, (base[of_row >= 0], of_row[of_row >= 0]), 1)
-    _, cluster_of = linear_sum_assignment(shared, maximize=True)
-    probabilities = np.full((kernels.n_rows, len(clusters)), (1 - _BASE_BELIEF) / len(clusters))
-    probabilities[np.arange(kernels.n_rows), cluster_of[base]] += _BASE_BELIEF
-    for _ in range(2):
-        found = hard_assignment(certain, closed, blocks, fixed, probabilities, work_limit)
-        of_component = np.full(closed.n_components, -1)
-        of_component[blocks] = found
-        labelled = _labelled_rows(closed, of_component)
+    potentials = soft_pair_potentials(constraints, closed, penalty)
+    if not len(blocks) and potentials is None:
+        return _unconstrained(kernels, len(clusters))
+    mean = partition_mean(kernels, _labelled_rows(closed, known).subsample(MOST_LABELLED), len(clusters))
+    probabilities = normalized(mean.values)
+    if potentials is not None:
+        probabilities = mean_field(probabilities, *potentials)
+    of_component = np.full(closed.n_components, -1)
+    for _ in range(_ADJUSTMENTS):
+        of_component[blocks] = hard_assignment(certain, closed, blocks, fixed, probabilities, work_limit)
+        labelled = _labelled_rows(closed, of_component).subsample(MOST_LABELLED)
         if not len(labelled.rows):
             break
-        labelled = labelled.subsample(MOST_LABELLED)
         mean = partition_mean(kernels, labelled, len(clusters))
         probabilities = around_mean(kernels, labelled, mean, len(clusters))
+        if potentials is not None:
+            probabilities = mean_field(probabilities, *potentials)
     decided = of_component[closed.component_of]
-    return PropagatedLabels(
-        np.where(decided >= 0, decided, probabilities.argmax(axis=1)), probabilities, weights.values
-    )
+    labels = np.where(decided >= 0, decided, probabilities.argmax(axis=1))
+    return PropagatedLabels(labels, probabilities, kernels.prior)
 
 
-def known_pairs(constraints: Constraints) -> tuple[IntArray, npt.NDArray[np.bool_], FloatArray]:
+def known_pairs(constraints: Constraints) -> KnownPairs:
     """Minimal set of pairs that entails all given ones: the pairs, whether they are together, and confidences.
 
     A certain component gives the pairs of its first row with each other row. A certain cannot-link gives the pair of

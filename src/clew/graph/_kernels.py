@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from scipy.cluster.hierarchy import ClusterWarning
-from scipy.special import betaln
+from scipy.special import betainc
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.decomposition import TruncatedSVD
 from sklearn.mixture import GaussianMixture
@@ -53,8 +53,8 @@ _BLOCK = 50_000
 _PRIOR = (0.4, 0.15, 0.2, 1.0)
 # Weight of pairs as evidence about partitions. It is below 1 because pairs are not independent.
 _PAIR_EVIDENCE = 0.5
-# Lower bound on the log-ratio of the evidence of two base partitions, so that every prior has a logarithm.
-_LEAST_LOG_RATIO = -300.0
+# Smallest probability in the odds of two partitions, so that every prior has a logarithm.
+_TINY = 1e-100
 # A partition whose mean ARI with the other partitions is r gets a prior weight proportional to exp(_AGREEMENT r).
 _AGREEMENT = 2.0
 # Bandwidth of the Gaussian kernel, in units of the median squared distance.
@@ -81,8 +81,8 @@ class KernelSum:
     partitions : ndarray of shape (n_partitions, n_rows)
     prior : ndarray of shape (3 + n_partitions,)
         Prior weight of each kernel.
-    agreement : ndarray of shape (n_partitions,)
-        Mean ARI of each partition with the other partitions.
+    unconstrained : int
+        The partition that agrees best with the others. It is the result without constraints.
     """
 
     columns: FloatArray
@@ -91,7 +91,7 @@ class KernelSum:
     walk: sparse.csr_array
     partitions: IntArray
     prior: FloatArray
-    agreement: FloatArray
+    unconstrained: int
 
     @property
     def n_rows(self) -> int:
@@ -138,17 +138,17 @@ class KernelSum:
     def with_pair_evidence(self, pairs: IntArray, together: npt.NDArray[np.bool_], confidence: FloatArray) -> KernelSum:
         """Weight the base partitions by how well they predict known pairs.
 
-        A partition predicts "together" or "apart" for each pair. Each kind of prediction is right with an unknown
-        frequency, under a beta prior that favours high values. The partition's weight is multiplied by the evidence,
-        which is tempered because pairs are not independent. A pair with confidence 1/2 has no effect. Use it for
+        Each partition is compared with the result without constraints. Only pairs that exactly one of the
+        two predicts are evidence. The partition's weight is multiplied by the odds that it is the better one of the
+        two, which are tempered because pairs are not independent. A pair with confidence 1/2 has no effect. Use it for
         randomly chosen pairs. A strategy asks about the hardest pairs, which say little about all others.
         """
         weight = np.maximum(2 * confidence - 1, 0)
-        evidence = np.array(
-            [pair_evidence(one[pairs[:, 0]] == one[pairs[:, 1]], together, weight) for one in self.partitions]
-        )
-        ratios = np.maximum(_PAIR_EVIDENCE * (evidence - evidence.max()), _LEAST_LOG_RATIO)
-        weights = self.prior[3:] * np.exp(ratios)
+        is_right = (self.partitions[:, pairs[:, 0]] == self.partitions[:, pairs[:, 1]]) == together
+        reference = is_right[self.unconstrained]
+        evidence = np.array([log_odds_better(weight[one & ~reference].sum(), weight[~one & reference].sum())
+                             for one in is_right])  # fmt: skip
+        weights = self.prior[3:] * np.exp(_PAIR_EVIDENCE * (evidence - evidence.max()))
         weights *= self.prior[3:].sum() / weights.sum()
         return replace(self, prior=np.concatenate([self.prior[:3], weights]))
 
@@ -165,16 +165,13 @@ class KernelSum:
         return order[np.searchsorted(labels[order], np.arange(n_clusters))]
 
 
-def pair_evidence(predicted: npt.NDArray[np.bool_], together: npt.NDArray[np.bool_], weight: FloatArray) -> float:
-    """Log-evidence of known pairs, given whether a clustering puts each pair together.
+def log_odds_better(n_wins: float, n_losses: float) -> float:
+    """Log-odds that a clustering wins more than half of its comparisons with another one, under a uniform prior.
 
-    The predictions "together" and "apart" are each right with an unknown frequency, under a beta prior.
+    For example, 2 wins and 1 loss give log(11/5).
     """
-    found = 0.0
-    for said in (predicted, ~predicted):
-        right = weight[said & (predicted == together)].sum()
-        found += float(betaln(right + 2, weight[said].sum() - right + 1))
-    return found
+    worse, better = betainc(n_wins + 1, n_losses + 1, 0.5), betainc(n_losses + 1, n_wins + 1, 0.5)
+    return float(np.log(max(better, _TINY)) - np.log(max(worse, _TINY)))
 
 
 @dataclass(frozen=True)
@@ -225,8 +222,9 @@ def build_kernels(base: NeighborGraph, n_clusters: int, seed: int) -> KernelSum:
     agreement = np.array([np.mean([adjusted_rand_score(one, two) for two in partitions]) for one in partitions])
     weights = np.exp(_AGREEMENT * agreement)
     prior = np.concatenate([_PRIOR[:3], _PRIOR[3] * weights / weights.sum()])
-    with_others = (len(partitions) * agreement - 1) / (len(partitions) - 1)  # each agrees with itself
-    return KernelSum(base.columns, base.bandwidth, base.diffusion, base.walk, partitions, prior, with_others)
+    return KernelSum(
+        base.columns, base.bandwidth, base.diffusion, base.walk, partitions, prior, int(agreement.argmax())
+    )
 
 
 def guess_n_clusters(base: NeighborGraph) -> int:

@@ -34,10 +34,11 @@ FloatArray = npt.NDArray[np.float64]
 
 # Pseudo-counts of a base cluster's own class, and of all classes together.
 _OWN_CLASS, _ANY_CLASS = 10.0, 1.0
-# Extra prior probability of the partition that is the result without answers; all partitions share the remainder.
-_RESULT_WITHOUT_ANSWERS = 0.5
+# Factor on the prior probability of the partition that is the result without answers. With five equal partitions, its
+# probability is 0.6.
+_RESULT_WITHOUT_ANSWERS = 6.0
 # Weight of labels as evidence about partitions. It is below 1 because labels of neighbours are not independent.
-_LABEL_EVIDENCE = 0.2
+_LABEL_EVIDENCE = 0.08
 # Log-odds that a base cluster has the class of the reference cluster that contains all of its rows.
 _ALIGNMENT = 3.0
 # Number of steps of a lazy random walk that smooths the prior mean along the borders of base clusters.
@@ -46,10 +47,11 @@ _STEPS = 2
 _CO_MEMBERSHIP, _NOISE = 0.1, 0.5
 # Added to the squared norm in the regression that scales the Gaussian process, so that few labels count little.
 _SHRINKAGE = 2.0
-# The partitions must predict better than the labelled rows by at least this many nats per labelled row, because
-# questions are about rows that are hard to predict from labelled rows. While some classes have no labels, labelled rows
-# cannot predict them, and the bound is the second value times one minus the agreement of the partitions.
-_LEAD, _LEAD_WHILE_MISSING = 0.5, 0.5
+# The partitions alone decide if they predict labelled rows better by this many nats per row. Questions are about rows
+# that are hard to predict from labelled rows, so a smaller lead is averaged.
+_CLEAR_LEAD = 0.25
+# Grid for the share of labelled rows that follow the partitions.
+_SHARES = np.linspace(0.005, 0.995, 100)
 # Lower bound on a leave-one-out count.
 _TINY = 1e-9
 
@@ -62,33 +64,49 @@ class PriorMean(NamedTuple):
 
 
 def propagate(
-    kernels: KernelSum, labelled: LabelledRows, medoids: LabelledRows, weights: KernelWeights, n_classes: int
+    kernels: KernelSum,
+    labelled: LabelledRows,
+    medoids: LabelledRows,
+    weights: KernelWeights,
+    n_classes: int,
+    departure: float = np.inf,
 ) -> FloatArray:
-    """Class probabilities of all rows, from the one of two models that predicts left-out labelled rows better.
+    """Class probabilities of all rows, averaged over two models by how well they predict left-out labelled rows.
 
-    One model is the Gaussian process without a mean (`class_probabilities`). The other starts from the base partitions.
+    One model starts from the base partitions. The other is the Gaussian process without a mean (`class_probabilities`).
     """
     sample = labelled.subsample(MOST_LABELLED)
+    share, by_partitions = 0.0, np.zeros((kernels.n_rows, n_classes))
     if len(sample.rows):
-        mean = partition_mean(kernels, sample, n_classes)
-        if _partitions_lead(kernels, sample, weights, mean, n_classes):
-            return around_mean(kernels, sample, mean, n_classes)
-    return class_probabilities(kernels, concatenated(labelled, medoids), weights, n_classes)
+        mean = partition_mean(kernels, sample, n_classes, departure)
+        kept, some = sample.places(MOST_EVIDENCE), sample.subsample(MOST_EVIDENCE)
+        left_out = leave_one_out(kernels.gram(weights.values, some.rows), some, weights.noise, n_classes)
+        share = partition_share(normalized(mean.leave_one_out[kept]), left_out, some.classes)
+        if share > 0:
+            by_partitions = around_mean(kernels, sample, mean, n_classes)
+        if share == 1:
+            return by_partitions
+    by_rows = class_probabilities(kernels, concatenated(labelled, medoids), weights, n_classes)
+    return share * by_partitions + (1 - share) * by_rows
 
 
-def _partitions_lead(
-    kernels: KernelSum, labelled: LabelledRows, weights: KernelWeights, mean: PriorMean, n_classes: int
-) -> bool:
-    """Whether the base partitions predict the labelled rows clearly better than the other labelled rows do."""
-    kept = labelled.places(MOST_EVIDENCE)
-    some = labelled.subsample(MOST_EVIDENCE)
-    each = np.arange(len(kept))
-    by_rows = leave_one_out(kernels.gram(weights.values, some.rows), some, weights.noise, n_classes)
-    by_partitions = normalized(mean.leave_one_out[kept])
-    lead = np.log(by_partitions[each, some.classes]) - np.log(by_rows[each, some.classes])
-    agreement = kernels.agreement[kernels.prior[3:].argmax()]
-    is_complete = len(np.unique(labelled.classes)) == n_classes
-    return bool(lead.mean() > (_LEAD if is_complete else _LEAD_WHILE_MISSING * (1 - agreement)))
+def partition_share(by_partitions: FloatArray, by_rows: FloatArray, classes: IntArray) -> float:
+    """Weight of the model that starts from the base partitions, in the average of the two models.
+
+    Both predictions are class probabilities of each labelled row, made without its own label. The weight is 1 if the
+    partitions lead clearly. Otherwise it is the posterior mean of the share under a uniform prior, where a labelled row
+    follows the partitions with a probability equal to that share. While some classes have no labels, the two models may
+    number these classes differently, so the weight is 0 or 1.
+    """
+    each = np.arange(len(classes))
+    one, two = by_partitions[each, classes], by_rows[each, classes]
+    lead = np.log(one / two).mean()
+    if len(np.unique(classes)) < by_rows.shape[1]:
+        return float(lead > 0)
+    if lead > _CLEAR_LEAD:
+        return 1.0
+    logs = np.log(_SHARES[:, None] * one + (1 - _SHARES[:, None]) * two).sum(axis=1)
+    return float(np.average(_SHARES, weights=np.exp(logs - logs.max())))
 
 
 def around_mean(kernels: KernelSum, labelled: LabelledRows, mean: PriorMean, n_classes: int) -> FloatArray:
@@ -113,8 +131,8 @@ def partition_mean(kernels: KernelSum, labelled: LabelledRows, n_classes: int, d
     """
     counts = [_label_counts(one, labelled, n_classes) for one in kernels.partitions]
     evidence = [_class_evidence(one) for one in counts]
-    prior = kernels.prior[3:] * (1 - _RESULT_WITHOUT_ANSWERS) / kernels.prior[3:].sum()
-    prior[prior.argmax()] += _RESULT_WITHOUT_ANSWERS
+    prior = kernels.prior[3:].copy()
+    prior[kernels.unconstrained] *= _RESULT_WITHOUT_ANSWERS
     posterior = np.log(prior) + _LABEL_EVIDENCE * np.array([_best(one, one)[1] for one in evidence])
     chosen = int(posterior.argmax())
     reference = _best(evidence[chosen], evidence[chosen])[0][kernels.partitions[chosen]]

@@ -1,0 +1,150 @@
+"""How clusters fare if some answers are wrong: mean ARI of `Auto` by the number of answers and the share of wrong ones.
+
+`python -m benchmarks noisy-answers`. Each finished cell (a set, a seed, an error rate, told or not) is kept in
+noisy-answers.csv and is not computed again, so that a run can be stopped and continued.
+"""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks._harness import RESULTS, Report
+from benchmarks.questions import data, say
+from clew.active import Auto, Oracle, Questions
+from clew.active._questions import run as run_questions
+from clew.evaluation import adjusted_rand_score
+
+SETS = ("iris", "wine", "seeds", "breast_cancer", "digits")
+RATES, N_SEEDS = (0.05, 0.1, 0.2), 5
+BUDGETS = (25, 50, 100, 200, 400)
+# Right answers are scored at more budgets, to find the number of right answers that is worth as much.
+RIGHT_BUDGETS = (5, 10, 15, 20, 25, 35, 50, 75, 100, 150, 200, 400)
+# Goals: the least mean ARI at 100, 200 and 400 answers, and the largest fall from one budget to the next.
+GOALS = {0.1: (0.93, 0.96, 0.98), 0.2: (0.82, 0.88, 0.93)}
+MOST_FALL = 0.01
+
+
+class Cell(NamedTuple):
+    """One simulated run: the error rate 0 stands for right answers."""
+
+    name: str
+    seed: int
+    rate: float
+    told: bool
+
+    @property
+    def budgets(self) -> tuple[int, ...]:
+        return BUDGETS if self.rate else RIGHT_BUDGETS
+
+
+def run(*, quick: bool) -> Report:
+    """Fill the missing cells, then the table: a line for each error rate, told and not told."""
+    sets, seeds = (SETS[:1], range(1)) if quick else (SETS, range(N_SEEDS))
+    kinds = [(0.0, False), *product(RATES[1:2] if quick else RATES, (True, False))]
+    cells = [Cell(name, seed, *kind) for seed in seeds for name in sets for kind in kinds]
+    path = RESULTS / f"noisy-answers{'-quick' if quick else ''}.csv"
+    if quick:
+        path.unlink(missing_ok=True)
+    fill(path, cells)
+    return summary(read(path), kinds, seeds, sets)
+
+
+def fill(path: Path, cells: Sequence[Cell]) -> None:
+    """Compute the cells that the file does not have, and add a line for each budget."""
+    for cell in cells:
+        if cell in read(path):
+            continue
+        started = time.process_time()
+        found = list(scores(cell))
+        seconds = time.process_time() - started
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = [[*cell, budget, f"{ari:.6f}", f"{seconds:.1f}"] for budget, ari in found]
+        with path.open("a", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(lines)
+        say(f"{cell.name} seed {cell.seed}, {cell.rate:.0%} wrong, {'told' if cell.told else 'not told'}: "
+            f"{', '.join(f'{ari:.3f}' for _, ari in found)} in {seconds:.0f} s")  # fmt: skip
+
+
+def read(path: Path) -> dict[Cell, NDArray[np.float64]]:
+    """ARI at each budget, by cell. A cell that a killed run left incomplete is missing."""
+    found: dict[Cell, list[float]] = {}
+    if path.exists():
+        with path.open(newline="", encoding="utf-8") as file:
+            for line in csv.reader(file):
+                if len(line) == 7:
+                    cell = Cell(line[0], int(line[1]), float(line[2]), line[3] == "True")
+                    found.setdefault(cell, []).append(float(line[5]))
+    return {cell: np.array(values) for cell, values in found.items() if len(values) == len(cell.budgets)}
+
+
+def scores(cell: Cell) -> Iterator[tuple[int, float]]:
+    """Budgets with the ARI after so many answers; after the last question the last ARI is carried on."""
+    X, y = data(cell.name)
+    questions = Questions(
+        X,
+        Auto(random_state=cell.seed),
+        n_clusters=len(np.unique(y)),
+        random_state=cell.seed,
+        error_rate=cell.rate if cell.told else None,
+    )
+    oracle = Oracle(y, noise=cell.rate, random_state=cell.seed)
+    for budget in cell.budgets:
+        run_questions(questions, oracle, budget - len(questions.answers))
+        yield budget, adjusted_rand_score(y, questions.labels())
+
+
+def summary(
+    found: dict[Cell, NDArray[np.float64]],
+    kinds: Sequence[tuple[float, bool]],
+    seeds: Sequence[int],
+    sets: Sequence[str],
+) -> Report:
+    """Mean ARI over sets and seeds at each budget, the largest fall between budgets, and the efficiency."""
+    rows = []
+    right: NDArray[np.float64] | None = None
+    for rate, told in kinds:
+        values = np.array([found[cell] for cell in (Cell(n, s, rate, told) for s in seeds for n in sets)])
+        mean = values.mean(axis=0)
+        if not rate:
+            right = mean
+            mean = mean[[RIGHT_BUDGETS.index(budget) for budget in BUDGETS]]
+        row = {"wrong": f"{rate:.0%}", "told": "told" if told else "not told" if rate else "-"}
+        row |= {f"ari_{budget}": f"{ari:.3f}" for budget, ari in zip(BUDGETS, mean, strict=True)}
+        row["fall"] = f"{max(float((mean[:-1] - mean[1:]).max()), 0):.3f}"
+        goals = GOALS.get(rate)
+        is_met = goals is None or (np.all(mean[2:] >= goals) and float(row["fall"]) <= MOST_FALL)
+        row["goal"] = "-" if goals is None else "met" if is_met else "missed"
+        assert right is not None
+        row["efficiency"] = " / ".join(
+            f"{efficiency(ari, budget, rate, right):.2f}" for budget, ari in zip(BUDGETS, mean, strict=True)
+        )
+        rows.append(row)
+    columns = {
+        "wrong": "wrong", "told": "rate", **{f"ari_{budget}": str(budget) for budget in BUDGETS},
+        "fall": "largest fall", "goal": "goals", "efficiency": "efficiency",
+    }  # fmt: skip
+    notes = [
+        f"Mean ARI of `Auto` over {', '.join(sets)} and {len(seeds)} seeds, after {BUDGETS[0]} to {BUDGETS[-1]}",
+        "answers; the number of classes is known. Told: `error_rate=` is the share of wrong answers. Largest fall:",
+        "of the mean, from one number of answers to the next. Efficiency at n answers: the number of right answers",
+        "that reach the same mean ARI, divided by n (1 - H(p)), where H(p) is the entropy of an answer's correctness.",
+        f"Goals: {'; '.join(f'{p:.0%} wrong {g[0]} / {g[1]} / {g[2]}' for p, g in GOALS.items())} at 100 / 200 / 400,",
+        f"and no fall beyond {MOST_FALL}.",
+    ]
+    return Report("noisy-answers", "ARI if answers are wrong", columns, rows, notes)
+
+
+def efficiency(ari: float, n: int, rate: float, right: NDArray[np.float64]) -> float:
+    """Number of right answers that reach the same ARI, interpolated, over n (1 - H(rate))."""
+    curve = np.maximum.accumulate(right) + 1e-9 * np.arange(len(right))
+    worth = float(np.interp(ari, np.append(0.0, curve), np.append(0, RIGHT_BUDGETS)))
+    wrong = np.array([rate, 1 - rate]) if rate else np.array([1.0])
+    return worth / (n * (1 + float((wrong * np.log2(wrong)).sum())))
