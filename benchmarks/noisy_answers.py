@@ -1,6 +1,6 @@
 """How clusters fare if some answers are wrong: mean ARI of `Auto` by the number of answers and the share of wrong ones.
 
-`python -m benchmarks noisy-answers`. Each finished cell (a set, a seed, an error rate, told or not) is kept in
+`python -m benchmarks noisy-answers`. Each finished cell (a set, a seed, an error rate, who answers) is kept in
 noisy-answers.csv and is not computed again, so that a run can be stopped and continued.
 """
 
@@ -9,9 +9,11 @@ from __future__ import annotations
 import csv
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +21,6 @@ from numpy.typing import NDArray
 from benchmarks._harness import RESULTS, Report
 from benchmarks.questions import data, say
 from clew.active import Auto, Oracle, Questions
-from clew.active._questions import run as run_questions
 from clew.evaluation import adjusted_rand_score
 
 SETS = ("iris", "wine", "seeds", "breast_cancer", "digits")
@@ -30,6 +31,11 @@ RIGHT_BUDGETS = (5, 10, 15, 20, 25, 35, 50, 75, 100, 150, 200, 400)
 # Goals: the least mean ARI at 100, 200 and 400 answers, and the largest fall from one budget to the next.
 GOALS = {0.1: (0.93, 0.96, 0.98), 0.2: (0.82, 0.88, 0.93)}
 MOST_FALL = 0.01
+# Who answers: one person, whose error rate is told to `Questions` or not, or three people, whose rates are estimated,
+# or known for comparison.
+TOLD, NOT_TOLD, PEOPLE, KNOWN_PEOPLE = "told", "not told", "three people", "three people, rates known"
+PERSON_RATES = (0.02, 0.2, 0.3)
+MEAN_RATE = round(sum(PERSON_RATES) / len(PERSON_RATES), 4)
 
 
 class Cell(NamedTuple):
@@ -38,7 +44,7 @@ class Cell(NamedTuple):
     name: str
     seed: int
     rate: float
-    told: bool
+    who: str
 
     @property
     def budgets(self) -> tuple[int, ...]:
@@ -46,9 +52,10 @@ class Cell(NamedTuple):
 
 
 def run(*, quick: bool) -> Report:
-    """Fill the missing cells, then the table: a line for each error rate, told and not told."""
+    """Fill the missing cells, then the table: a line for each error rate, told and not told, and for three people."""
     sets, seeds = (SETS[:1], range(1)) if quick else (SETS, range(N_SEEDS))
-    kinds = [(0.0, False), *product(RATES[1:2] if quick else RATES, (True, False))]
+    rates = RATES[1:2] if quick else RATES
+    kinds = [(0.0, NOT_TOLD), *product(rates, (TOLD, NOT_TOLD)), (MEAN_RATE, PEOPLE), (MEAN_RATE, KNOWN_PEOPLE)]
     cells = [Cell(name, seed, *kind) for seed in seeds for name in sets for kind in kinds]
     path = RESULTS / f"noisy-answers{'-quick' if quick else ''}.csv"
     if quick:
@@ -69,8 +76,8 @@ def fill(path: Path, cells: Sequence[Cell]) -> None:
         lines = [[*cell, budget, f"{ari:.6f}", f"{seconds:.1f}"] for budget, ari in found]
         with path.open("a", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(lines)
-        say(f"{cell.name} seed {cell.seed}, {cell.rate:.0%} wrong, {'told' if cell.told else 'not told'}: "
-            f"{', '.join(f'{ari:.3f}' for _, ari in found)} in {seconds:.0f} s")  # fmt: skip
+        values = ", ".join(f"{ari:.3f}" for _, ari in found)
+        say(f"{cell.name} seed {cell.seed}, {cell.rate:.0%} wrong, {cell.who}: {values} in {seconds:.0f} s")
 
 
 def read(path: Path) -> dict[Cell, NDArray[np.float64]]:
@@ -80,7 +87,7 @@ def read(path: Path) -> dict[Cell, NDArray[np.float64]]:
         with path.open(newline="", encoding="utf-8") as file:
             for line in csv.reader(file):
                 if len(line) == 7:
-                    cell = Cell(line[0], int(line[1]), float(line[2]), line[3] == "True")
+                    cell = Cell(line[0], int(line[1]), float(line[2]), line[3])
                     found.setdefault(cell, []).append(float(line[5]))
     return {cell: np.array(values) for cell, values in found.items() if len(values) == len(cell.budgets)}
 
@@ -93,30 +100,40 @@ def scores(cell: Cell) -> Iterator[tuple[int, float]]:
         Auto(random_state=cell.seed),
         n_clusters=len(np.unique(y)),
         random_state=cell.seed,
-        error_rate=cell.rate if cell.told else None,
+        error_rate=None if cell.who == NOT_TOLD else cell.rate,
     )
-    oracle = Oracle(y, noise=cell.rate, random_state=cell.seed)
-    for budget in cell.budgets:
-        run_questions(questions, oracle, budget - len(questions.answers))
-        yield budget, adjusted_rand_score(y, questions.labels())
+    rates = PERSON_RATES if cell.who in (PEOPLE, KNOWN_PEOPLE) else (cell.rate,)
+    people = [
+        Oracle(y, noise=rate, random_state=np.random.default_rng([cell.seed, who])) for who, rate in enumerate(rates)
+    ]
+    known = {who: (rate, rate) for who, rate in enumerate(rates)}
+    with ExitStack() as stack:
+        if cell.who == KNOWN_PEOPLE:
+            estimate = "clew.active._posterior.estimate_rates"
+            stack.enter_context(mock.patch(estimate, return_value=known))
+        for budget in cell.budgets:
+            while len(questions.answers) < budget and (question := questions.ask()) is not None:
+                who = len(questions.answers) % len(people)
+                questions.tell(question, people[who](question), annotator=f"person {who}")
+            yield budget, adjusted_rand_score(y, questions.labels())
 
 
 def summary(
     found: dict[Cell, NDArray[np.float64]],
-    kinds: Sequence[tuple[float, bool]],
+    kinds: Sequence[tuple[float, str]],
     seeds: Sequence[int],
     sets: Sequence[str],
 ) -> Report:
     """Mean ARI over sets and seeds at each budget, the largest fall between budgets, and the efficiency."""
     rows = []
     right: NDArray[np.float64] | None = None
-    for rate, told in kinds:
-        values = np.array([found[cell] for cell in (Cell(n, s, rate, told) for s in seeds for n in sets)])
+    for rate, who in kinds:
+        values = np.array([found[cell] for cell in (Cell(n, s, rate, who) for s in seeds for n in sets)])
         mean = values.mean(axis=0)
         if not rate:
             right = mean
             mean = mean[[RIGHT_BUDGETS.index(budget) for budget in BUDGETS]]
-        row = {"wrong": f"{rate:.0%}", "told": "told" if told else "not told" if rate else "-"}
+        row = {"wrong": f"{rate:.0%}", "who": who if rate else "-"}
         row |= {f"ari_{budget}": f"{ari:.3f}" for budget, ari in zip(BUDGETS, mean, strict=True)}
         row["fall"] = f"{max(float((mean[:-1] - mean[1:]).max()), 0):.3f}"
         goals = GOALS.get(rate)
@@ -128,7 +145,7 @@ def summary(
         )
         rows.append(row)
     columns = {
-        "wrong": "wrong", "told": "rate", **{f"ari_{budget}": str(budget) for budget in BUDGETS},
+        "wrong": "wrong", "who": "rate", **{f"ari_{budget}": str(budget) for budget in BUDGETS},
         "fall": "largest fall", "goal": "goals", "efficiency": "efficiency",
     }  # fmt: skip
     notes = [
@@ -136,7 +153,9 @@ def summary(
         "answers; the number of classes is known. Told: `error_rate=` is the share of wrong answers. Largest fall:",
         "of the mean, from one number of answers to the next. Efficiency at n answers: the number of right answers",
         "that reach the same mean ARI, divided by n (1 - H(p)), where H(p) is the entropy of an answer's correctness.",
-        f"Goals: {'; '.join(f'{p:.0%} wrong {g[0]} / {g[1]} / {g[2]}' for p, g in GOALS.items())} at 100 / 200 / 400,",
+        f"Three people give a third of the answers each; {', '.join(f'{rate:.0%}' for rate in PERSON_RATES)} of theirs",
+        "are wrong. Goals: "
+        f"{'; '.join(f'{p:.0%} wrong {g[0]} / {g[1]} / {g[2]}' for p, g in GOALS.items())} at 100 / 200 / 400,",
         f"and no fall beyond {MOST_FALL}.",
     ]
     return Report("noisy-answers", "ARI if answers are wrong", columns, rows, notes)

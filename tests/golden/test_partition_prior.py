@@ -76,10 +76,10 @@ def test_few_labels_that_fit_the_partitions_keep_the_result_without_answers(seed
 def test_the_share_of_the_partitions_is_a_posterior_mean(seed):
     """Against loops over the grid: a row follows the partitions with the probability that is averaged."""
     rng = np.random.default_rng(seed)
-    by_partitions, by_rows = rng.dirichlet(np.ones(3), (2, 9))
-    classes = np.arange(9) % 3
-    one, two = by_partitions[np.arange(9), classes], by_rows[np.arange(9), classes]
-    by_rows[np.arange(9), classes] = two = np.maximum(two, one)  # no clear lead
+    by_partitions, by_rows = rng.dirichlet(np.ones(3), (2, 24))
+    classes = np.arange(24) % 3
+    one, two = by_partitions[np.arange(24), classes], by_rows[np.arange(24), classes]
+    by_rows[np.arange(24), classes] = two = np.maximum(two, one)  # no clear lead
     total = mass = 0.0
     for share in np.linspace(0.005, 0.995, 100):
         likelihood = 1.0
@@ -92,6 +92,9 @@ def test_the_share_of_the_partitions_is_a_posterior_mean(seed):
 def test_a_clear_lead_or_a_class_without_labels_leaves_no_average():
     sure, unsure = np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([[0.6, 0.4], [0.4, 0.6]])
     classes = np.array([0, 1])
-    assert partition_share(sure, unsure, classes) == 1
-    assert 0 < partition_share(unsure, sure, classes) < 0.5
-    assert [partition_share(*both, classes[:1]) for both in ((sure[:1], unsure[:1]), (unsure[:1], sure[:1]))] == [1, 0]
+    for some in (classes, classes[:1]):
+        n = len(some)
+        assert partition_share(sure[:n], unsure[:n], some) == 1
+        assert partition_share(unsure[:n], sure[:n], some) == 0
+    assert partition_share(unsure, unsure, classes) == 0  # few rows: no lead of the partitions
+    assert partition_share(unsure[:1], unsure[:1], classes[:1]) == 1  # a class is missing: no lead of the rows

@@ -28,7 +28,9 @@ _BOUNDS = _LEAST_RATE, _MOST_RATE = 0.002, 0.45
 
 
 # Bounds of the rate of all annotators together, if none is given.
-_COMMON_BOUNDS = 0.05, 0.25
+_COMMON_BOUNDS = 0.03, 0.35
+# Number of rounds of expectation maximisation.
+_ITERATIONS = 20
 
 
 class AnswerArrays(NamedTuple):
@@ -73,36 +75,52 @@ Rates = dict[int, tuple[float, float]]
 
 
 def estimate_rates(answers: AnswerArrays, together: FloatArray | None, told: float | None) -> Rates:
-    """Error rates of every annotator, given the probability that the two rows of each answer are in one group.
+    """Error rates of every annotator, by expectation maximisation.
 
-    An answer counts only if both rows have other answers too: beliefs about a row with one answer follow that answer,
-    so that the rate would fall towards 0 whatever it is. Rows that were asked about again are the doubtful ones, so the
-    common rate stays near the prior. Answers about rows without beliefs have the probability NaN and do not count. None
-    means that there are no beliefs at all.
+    `together` is the probability that the two rows of each answer are in one group, given everything except that
+    answer, so that answers do not confirm themselves. Answers whose probability is NaN do not count. None means that
+    there are no beliefs at all.
     """
     people = np.unique(answers.annotator[answers.annotator != CERTAIN]).tolist()
     base = USUAL_RATE if told is None else max(told, _LEAST_RATE)
     if together is None:
         return dict.fromkeys(people, (base, base))
-    rows = np.concatenate([answers.first, answers.second])
-    has_more = (np.bincount(rows)[rows] > 1).reshape(2, -1).all(axis=0)
-    counted = (answers.annotator != CERTAIN) & ~np.isnan(together) & has_more
+    counted = (answers.annotator != CERTAIN) & ~np.isnan(together)
     same, said_same = together[counted], answers.sign[counted] > 0
     who = answers.annotator[counted]
-    wrong = np.where(said_same, 1 - same, same)
     strength = _ALL_STRENGTH if told is None else _TOLD_STRENGTH
-    common = float(np.clip((wrong.sum() + base * strength) / (len(wrong) + strength), *_common_bounds(told)))
+    common = base
+    for _ in range(_ITERATIONS):
+        wrong = _is_wrong(same, said_same, common, common)
+        common = float(np.clip((wrong.sum() + base * strength) / (len(wrong) + strength), *_common_bounds(told)))
     # The range of one annotator among several is wide. The rate of a single annotator is the common one, with a bias.
     bounds = _BOUNDS if len(people) > 1 else (common / 1.5, min(1.5 * common, _MOST_RATE))
-    rates = {}
-    for one in people:
-        mine = who == one
+    return {one: _rates_of_one(same[who == one], said_same[who == one], common, bounds) for one in people}
+
+
+def _rates_of_one(
+    same: FloatArray, said_same: npt.NDArray[np.bool_], common: float, bounds: tuple[float, float]
+) -> tuple[float, float]:
+    """The two error rates of one annotator, whose prior is the common rate."""
+    missed = falsely = common
+    for _ in range(_ITERATIONS):
+        wrong = _is_wrong(same, said_same, missed, falsely)
+        is_same = np.where(said_same, 1 - wrong, wrong)
         missed, falsely = (
-            float(np.clip((wrong[mine & said].sum() + common * _ONE_STRENGTH) / (total + _ONE_STRENGTH), *bounds))
-            for said, total in ((~said_same, same[mine].sum()), (said_same, (1 - same)[mine].sum()))
+            float(np.clip((errors.sum() + common * _ONE_STRENGTH) / (total + _ONE_STRENGTH), *bounds))
+            for errors, total in (
+                (wrong[~said_same], is_same.sum()),
+                (wrong[said_same], len(is_same) - is_same.sum()),
+            )
         )
-        rates[one] = (missed, falsely)
-    return rates
+    return missed, falsely
+
+
+def _is_wrong(same: FloatArray, said_same: npt.NDArray[np.bool_], missed: float, falsely: float) -> FloatArray:
+    """Probability that each answer is wrong, given the error rates about rows of one group and of two groups."""
+    if_same = same * np.where(said_same, 1 - missed, missed)
+    if_apart = (1 - same) * np.where(said_same, falsely, 1 - falsely)
+    return np.where(said_same, if_apart, if_same) / (if_same + if_apart)
 
 
 def _common_bounds(told: float | None) -> tuple[float, float]:

@@ -71,6 +71,7 @@ class State(NamedTuple):
     weights: KernelWeights
     rates: Rates
     score: float  # score of the search: how well rows and answers agree
+    n_answers: int  # number of answers that the beliefs follow from
 
 
 @dataclass(frozen=True)
@@ -162,20 +163,20 @@ def _step(
     """The next state of a chain."""
     rates = estimate_rates(answers, None, told) if before is None else before.rates
     if search and before is not None:
-        rates = estimate_rates(answers, _together(answers, before), told)
+        rates = estimate_rates(answers, _together_without(answers, before), told)
     odds = log_odds(answers, rates)
     n_columns = n_groups or 1 + int(kernels.partitions.max())
     if before is None:
         empty = np.empty(0, dtype=np.int64)
-        before = State(empty, np.empty((0, n_columns)), prior_weights(kernels), rates, 0.0)
+        before = State(empty, np.empty((0, n_columns)), prior_weights(kernels), rates, 0.0, 0)
     n_columns = max(n_columns, before.beliefs.shape[1])
     named = _Named(kernels, answers, odds, n_columns)
     if not search:
-        return named.settled(before)._replace(rates=rates)
+        return named.settled(before)._replace(rates=rates, n_answers=len(answers.first))
     state = named.search(before)
     if n_groups is None and named.needs_group(state):
         state = state._replace(beliefs=np.column_stack([state.beliefs, np.zeros(len(state.rows))]))
-    return state._replace(rates=rates)
+    return state._replace(rates=rates, n_answers=len(answers.first))
 
 
 def _together(answers: AnswerArrays, state: State) -> FloatArray:
@@ -184,6 +185,26 @@ def _together(answers: AnswerArrays, state: State) -> FloatArray:
     known = np.isin(answers.first, state.rows) & np.isin(answers.second, state.rows)
     one, two = (np.searchsorted(state.rows, rows[known]) for rows in (answers.first, answers.second))
     found[known] = (state.beliefs[one] * state.beliefs[two]).sum(axis=1)
+    return found
+
+
+def _together_without(answers: AnswerArrays, state: State) -> FloatArray:
+    """Probability that the two rows of each answer are in one group, given everything except that answer; or NaN.
+
+    At a fixed point of the mean-field updates, the log-belief of a row contains the log-odds of each of its answers
+    times the belief of the other row. That term is taken out.
+    """
+    found = np.full(len(answers.first), np.nan)
+    known = np.isin(answers.first, state.rows) & np.isin(answers.second, state.rows)
+    one, two = (np.searchsorted(state.rows, rows[known]) for rows in (answers.first, answers.second))
+    odds = np.where(np.flatnonzero(known) < state.n_answers, log_odds(answers, state.rates)[known], 0.0)[:, None]
+    logs = np.log(np.maximum(state.beliefs, np.finfo(np.float64).tiny))
+    cavities = []
+    for row, other in ((one, two), (two, one)):
+        scores = logs[row] - odds * state.beliefs[other]
+        scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+        cavities.append(scores / scores.sum(axis=1, keepdims=True))
+    found[known] = (cavities[0] * cavities[1]).sum(axis=1)
     return found
 
 
@@ -337,7 +358,7 @@ class _Named:
         frequency = mean.values.mean(axis=0)
         holds = (groups[self.one] == groups[self.two]) == (self.odds > 0)
         score = (unary[np.arange(n), groups] - np.log(frequency[groups])).sum() + np.abs(self.odds)[holds].sum()
-        return State(self.rows, beliefs, weights, {}, float(score))
+        return State(self.rows, beliefs, weights, {}, float(score), 0)
 
     @staticmethod
     def _from_others(indicators: FloatArray, mean: FloatArray, inverse: FloatArray) -> FloatArray:

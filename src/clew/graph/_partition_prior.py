@@ -40,7 +40,7 @@ _RESULT_WITHOUT_ANSWERS = 6.0
 # Weight of labels as evidence about partitions. It is below 1 because labels of neighbours are not independent.
 _LABEL_EVIDENCE = 0.08
 # Log-odds that a base cluster has the class of the reference cluster that contains all of its rows.
-_ALIGNMENT = 3.0
+_ALIGNMENT = 8.0
 # Number of steps of a lazy random walk that smooths the prior mean along the borders of base clusters.
 _STEPS = 2
 # Factor on the prior weights of the co-membership kernels, whose role the prior mean takes, and the prior noise.
@@ -48,8 +48,11 @@ _CO_MEMBERSHIP, _NOISE = 0.1, 0.5
 # Added to the squared norm in the regression that scales the Gaussian process, so that few labels count little.
 _SHRINKAGE = 2.0
 # The partitions alone decide if they predict labelled rows better by this many nats per row. Questions are about rows
-# that are hard to predict from labelled rows, so a smaller lead is averaged.
-_CLEAR_LEAD = 0.25
+# that are hard to predict from labelled rows, so a smaller lead is averaged. While some classes have no labels, the
+# labelled rows have to lead by the second value.
+_CLEAR_LEAD, _CLEAR_LEAD_OF_ROWS = 0.25, 0.35
+# With fewer labelled rows than this, one model is used alone: an average of two rough models is worse than either.
+_FEW_ROWS = 20
 # Grid for the share of labelled rows that follow the partitions.
 _SHARES = np.linspace(0.005, 0.995, 100)
 # Lower bound on a leave-one-out count.
@@ -94,17 +97,18 @@ def partition_share(by_partitions: FloatArray, by_rows: FloatArray, classes: Int
     """Weight of the model that starts from the base partitions, in the average of the two models.
 
     Both predictions are class probabilities of each labelled row, made without its own label. The weight is 1 if the
-    partitions lead clearly. Otherwise it is the posterior mean of the share under a uniform prior, where a labelled row
-    follows the partitions with a probability equal to that share. While some classes have no labels, the two models may
-    number these classes differently, so the weight is 0 or 1.
+    partitions lead clearly, and else 0 as long as there are few labelled rows. With more of them it is the posterior
+    mean of the share under a uniform prior, where a labelled row follows the partitions with a probability equal to
+    that share. While some classes have no labels, labelled rows cannot
+    predict these, and the two models may number them differently: the weight is 1 unless the rows lead clearly.
     """
     each = np.arange(len(classes))
     one, two = by_partitions[each, classes], by_rows[each, classes]
     lead = np.log(one / two).mean()
     if len(np.unique(classes)) < by_rows.shape[1]:
-        return float(lead > 0)
-    if lead > _CLEAR_LEAD:
-        return 1.0
+        return float(lead > -_CLEAR_LEAD_OF_ROWS)
+    if lead > _CLEAR_LEAD or len(classes) < _FEW_ROWS:
+        return float(lead > _CLEAR_LEAD)
     logs = np.log(_SHARES[:, None] * one + (1 - _SHARES[:, None]) * two).sum(axis=1)
     return float(np.average(_SHARES, weights=np.exp(logs - logs.max())))
 

@@ -8,10 +8,11 @@ import pytest
 from clew import Constraints
 from clew.active import DIFFERENT, SAME, Auto, Oracle, Pair, Questions
 from clew.active._annotators import CERTAIN, AnswerArrays, count_errors, estimate_rates, log_odds
-from clew.active._posterior import greedy_contraction
+from clew.active._posterior import State, _together_without, greedy_contraction
 from clew.active._questions import run
 from clew.evaluation import adjusted_rand_score
 from clew.exceptions import ParameterError
+from clew.graph._gaussian_process import KernelWeights
 
 
 def blobs(seed, n=120, k=3, spread=1.0):
@@ -37,9 +38,21 @@ def test_rates_are_posterior_means_under_beta_priors():
     assert rates[0] == pytest.approx(((2 + common * 10) / 20, common))
 
 
-def test_rows_with_a_single_answer_say_nothing_about_rates():
-    answers = arrays([(0, row, 1, 0) for row in range(1, 30)])
-    assert estimate_rates(answers, np.ones(29), 0.2)[0] == pytest.approx((0.2, 0.2))
+def test_an_answer_does_not_confirm_itself():
+    """Beliefs that come from one answer alone are even without that answer; a second answer about the row counts."""
+    answers = arrays([(0, 1, 1, 0), (0, 2, 1, 0), (0, 2, -1, 0), (0, 2, 1, 0)])
+    odds = log_odds(answers, {0: (0.2, 0.2)})
+    beliefs = np.array([[1.0, 0.0], [0.8, 0.2], [0.8, 0.2]])  # log-odds 0 + 1.39 = 1.39
+    state = State(np.arange(3), beliefs, KernelWeights(np.ones(1), 1.0), {0: (0.2, 0.2)}, 0.0, 4)
+    assert odds[1:].sum() == pytest.approx(odds[0])
+    assert _together_without(answers, state) == pytest.approx([0.5, 0.5, 16 / 17, 0.5])
+    later = _together_without(answers, state._replace(n_answers=3))  # the beliefs do not contain the last answer yet
+    assert later[3] == pytest.approx(0.8)
+
+
+def test_uninformative_beliefs_leave_the_rates_of_all_at_the_prior():
+    answers = arrays([(0, row, 1 - 2 * (row % 2), 0) for row in range(1, 31)])
+    assert estimate_rates(answers, np.full(30, 0.5), 0.2)[0] == pytest.approx((0.2, 0.2))
 
 
 def test_a_careful_and_a_careless_annotator_are_told_apart():
