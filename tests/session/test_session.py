@@ -342,6 +342,30 @@ def test_no_pair_goes_to_two_people_and_one_that_expired_goes_to_the_next(sessio
     assert len(session.answers()) == 1
 
 
+def test_a_person_whose_question_expired_and_came_again_has_one_answer(store_url):
+    with Session.create(store_url, X, n_clusters=3, overlap=2, lease_seconds=100) as session:
+        now = [1000.0]
+        session._project.clock = lambda: now[0]
+        mine = session.ask("ann")
+        now[0] += 101
+        assert session.ask("bob").id == mine.id
+        again = session.ask("ann")
+        assert {again.left, again.right} == {mine.left, mine.right} and again.id != mine.id
+        first = session.tell(mine, answer_to(mine), annotator="ann")
+        assert session.tell(again, answer_to(again)) == first
+        assert session.tell(again, answer_to(again)) == first
+        assert len(session.answers()) == 1
+        assert again.id not in {one.id for one in session.pending()}
+        other = session.ask("cat")
+        assert {other.left, other.right} == {mine.left, mine.right}
+        with pytest.raises(ParameterError, match=f"answered '{answer_to(mine)}' by ann"):
+            session.tell(other, "unsure", annotator="ann")
+        session.tell(other, answer_to(other))
+        before = everything(session)
+    with Session.open(store_url) as reopened_:
+        assert everything(reopened_) == before
+
+
 def test_expired_questions_that_are_decided_are_not_asked_again(session):
     now = [1000.0]
     session._project.clock = lambda: now[0]

@@ -11,7 +11,7 @@ from clew import Session
 from tests.server import Client, GoneError, QuickServer, Server, write_table
 
 N_GROUPS = 6
-# Kills of one run, by one person and by two. With those of the plain command: 58, of which `make test` makes 10.
+# Kills of one run, by one person and by two. With those of a crowd and of the plain command: 64. `make test` makes 10.
 FEW_KILLS, MANY_KILLS = 4, 24
 # Answers acknowledged between two kills, at most.
 MOST_ANSWERS = 16
@@ -150,6 +150,12 @@ def test_no_acknowledged_answer_is_lost_or_doubled(place, annotators, seed, n_ki
     book = run(QuickServer, place, annotators, [seed, len(annotators), n_kills], n_kills)
     assert {annotator for annotator, _, _ in book.told.values()} == set(annotators)
     assert len(book.told) > 3 * n_kills
+
+
+@pytest.mark.slow
+def test_a_crowd_loses_and_doubles_nothing(place, seed):
+    book = run(QuickServer, place, [f"person {number}" for number in range(12)], [seed, 12], 6)
+    assert len({annotator for annotator, _, _ in book.told.values()}) > 6
 
 
 @pytest.mark.slow

@@ -5,11 +5,14 @@ import threading
 import time
 from functools import partial
 
+import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from clew import Session
 from clew.exceptions import NotFoundError, StorageError
 from clew.web._worker import Worker
+from tests.session.helpers import blobs, everything
 from tests.web.conftest import truth
 
 
@@ -214,3 +217,39 @@ def test_a_fault_in_one_call_leaves_the_others_recorded(worker, session):
     assert [told[place].result(60).id for place in (0, 2)] == [one.id for one in session.answers()]
     with pytest.raises(ZeroDivisionError):
         told[1].result(60)
+
+
+def test_a_crowd_that_answers_takes_back_and_lets_questions_expire_loses_nothing(tmp_path):
+    X, y = blobs(n=80, k=4, gap=4.0)
+    path, told, undone, errors = tmp_path / "crowd.clew", {}, set(), []
+    with Session.create(path, X, n_clusters=4, lease_seconds=0.05) as session:
+        worker = Worker(session)
+
+        def person(name, rng):
+            try:
+                for turn in range(6):
+                    for question in worker.writer.submit(partial(worker.ahead.take, name, 1, None)).result():
+                        worker.writer.submit(partial(worker.ahead.fill, name))
+                        time.sleep(0.06 * (rng.random() < 0.2))  # long enough for the question to go to somebody else
+                        said = "same" if y[question.left] == y[question.right] else "different"
+                        call = partial(session.tell, question.id, said, annotator=name)
+                        told[worker.writer.submit(call).result().id] = frozenset((question.left, question.right))
+                        if turn == 3 and (event := worker.writer.submit(partial(session.undo, name)).result()):
+                            undone.add(event.seq)
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=person, args=(f"p{n}", np.random.default_rng(n))) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        worker.fits.fresh()
+        for thread in threads:
+            thread.join()
+        worker.close()
+        assert errors == []
+        kept = {answer: pair for answer, pair in told.items() if answer not in undone}
+        assert {one.id: frozenset((one.left, one.right)) for one in session.answers()} == kept
+        assert len(set(kept.values())) == len(kept)
+        before = everything(session)
+    with Session.open(path) as again:
+        assert everything(again) == before

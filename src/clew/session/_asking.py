@@ -96,6 +96,10 @@ class Asking:
             if lease.answered is not None:
                 return self._told_before(lease, said)
             who = check_name(lease.annotator if annotator is None else annotator)
+            before = self._state.leases.answer_of(who, lease)
+            if before is not None:  # to an earlier question about this pair, which had expired and came again
+                lease = transaction.change_lease(lease, answered=before.id, is_open=False)
+                return self._told_before(lease, said)
             payload = {
                 **said, **given, "question": lease.id, "check": lease.payload["check"],
                 "expected": self._expected(lease), "implied": self._following(lease, said),
@@ -118,7 +122,8 @@ class Asking:
     def _told_before(self, lease: Lease, said: dict[str, Any]) -> Told:
         assert lease.answered is not None
         before = self._state.ledger.first_answer(lease.answered)
-        if (before.answer, key_of(before.right)) != (said["answer"], key_of(said["right"])):
+        is_other_row = said["kind"] == "which" and key_of(before.right) != key_of(said["right"])
+        if before.answer != said["answer"] or is_other_row:
             raise AnsweredError(
                 f"Question {lease.id} was answered {before.answer!r} by {before.annotator}: answer {before.id}. "
                 f"To change it: revise({before.id}, ...)."

@@ -9,7 +9,7 @@ import numpy as np
 
 from clew.active import Pair, Which
 from clew.session._known import Known
-from clew.session._ledger import Ledger
+from clew.session._ledger import Ledger, Record
 from clew.session._results import Question
 from clew.session._store import Lease
 from clew.session._table import ProjectRows
@@ -167,6 +167,11 @@ class Leases:
             if first != second and pair.key not in view.asked and pair.key not in view.pending:
                 return pair
         return None
+
+    def answer_of(self, annotator: str, lease: Lease) -> Record | None:
+        """The answer that an annotator has given to another question about the same pair."""
+        records = () if self.question(lease) is None else self._known.slots.get(self._pair(lease), ())
+        return next((one for one in records if one.annotator == annotator and one.question is not None), None)
 
     def _pair(self, lease: Lease) -> tuple[int, int] | None:
         """Ordinals of the two rows of a question. None for a question about several rows."""
