@@ -12,6 +12,7 @@ from clew.deep._network import NetworkShape, Rows, soft_assignment, target_distr
 from tests.reference import deep_clustering as reference
 
 SHAPE = NetworkShape((3, 4, 2))
+ALONE = np.empty((12, 0), dtype=np.int64)  # no row has a neighbour
 
 
 def small(seed, n=12):
@@ -29,6 +30,29 @@ def test_encoding_shares_and_targets(seed):
     q = soft_assignment(embedding, centers)
     np.testing.assert_allclose(q, reference.shares(embedding.tolist(), centers.tolist()), rtol=1e-9)
     np.testing.assert_allclose(target_distribution(q), reference.targets(q.tolist()), rtol=1e-9)
+
+
+def test_neighbours_attract_and_others_repel(seed):
+    torch = pytest.importorskip("torch")
+    from clew.deep._training import neighbor_loss
+
+    embedding = np.random.default_rng(seed).normal(size=(8, 2))
+    found = neighbor_loss(torch.from_numpy(embedding)).item()
+    assert found == pytest.approx(reference.neighbor_loss(embedding.tolist()), rel=1e-9)
+
+
+def test_scaled_weights_multiply_the_embedding_and_restore_the_same_rows(seed):
+    torch = pytest.importorskip("torch")
+    from clew.deep._training import Training
+
+    _, rows, weights, _ = small(seed)
+    scaled = SHAPE.scaled(weights, 3.0)
+    np.testing.assert_allclose(SHAPE.encode(scaled, rows), 3 * SHAPE.encode(weights, rows), rtol=1e-5, atol=1e-6)
+    values = torch.from_numpy(rows.take(np.arange(12)))
+    before, after = (
+        one._decode(one._encode(values)) for one in (Training(SHAPE, weights, 1), Training(SHAPE, scaled, 1))
+    )
+    np.testing.assert_allclose(after.detach(), before.detach(), rtol=1e-4, atol=1e-5)  # single precision
 
 
 def test_weights_are_laid_out_as_documented():
@@ -64,10 +88,10 @@ def test_loss_of_a_batch_of_all_rows_and_the_objective(seed, limits):
         triplets=[(0, 8, 9), (3, 2, 1)], penalty=2.0, sizes=limits, size_penalty=3.0,
     )  # fmt: skip
     assert objective(q, knowledge, losses) == pytest.approx(expected, rel=1e-9)
-    (step,) = knowledge.steps(rows, q, p, 12, rng)
+    (step,) = knowledge.steps(rows, q, p, 12, rng, ALONE)
     assert training.loss(step, losses).item() == pytest.approx(expected, rel=1e-4)  # single precision
     # Two batches estimate the same sum: each has its own rows, and every pair is in one of them.
-    steps = list(knowledge.steps(rows, q, p, 6, rng))
+    steps = list(knowledge.steps(rows, q, p, 6, rng, ALONE))
     mean = np.mean([training.loss(step, losses).item() for step in steps])
     assert mean == pytest.approx(expected, rel=1e-4)
 
@@ -91,6 +115,8 @@ def test_filter_is_algorithm_9(seed, fraction):
     pairs = np.concatenate([given.must_link, given.cannot_link])
     assert np.concatenate([found.must_link.rows, found.cannot_link.rows]).tolist() == pairs[kept].tolist()
     assert found.cluster_of is knowledge.cluster_of
+    n_broken = len(reference.filtered(scores.tolist(), 0.0, -FREE * prices.unit))
+    assert found.pair_weight * len(kept) == pytest.approx(n_broken if kept else 0)
     if fraction == 0:  # right pairs hold in these clusters, so that they have no impact
         wrong = hidden[pairs[:, 0]] == hidden[pairs[:, 1]]
         wrong[: len(given.must_link)] ^= True

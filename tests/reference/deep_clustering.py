@@ -17,6 +17,20 @@ def encoded(row, layers):
     return values
 
 
+def neighbor_loss(embedding):
+    """Rows i and i + n are neighbours: the mean -log probability that a row picks its neighbour among all others."""
+    n = len(embedding) // 2
+
+    def kernel(i, j):
+        return 1 / (1 + sum((a - b) ** 2 for a, b in zip(embedding[i], embedding[j], strict=True)))
+
+    total = 0.0
+    for i in range(2 * n):
+        others = sum(kernel(i, j) for j in range(2 * n) if j != i)
+        total -= log(kernel(i, (i + n) % (2 * n)) / others)
+    return total / (2 * n)
+
+
 def shares(embedding, centers):
     found = []
     for row in embedding:

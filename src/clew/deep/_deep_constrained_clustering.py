@@ -6,9 +6,7 @@ of constraints is section 6.6 and Algorithm 9 of the thesis (`randel2021b`).
 
 from __future__ import annotations
 
-import logging
 import os
-import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -16,8 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics import pairwise_distances_argmin_min
 
 from clew._base import Capabilities, ConstrainedClusterer, quietly
+from clew._neighbours import nearest_neighbours
 from clew._persistence import Learned, State
 from clew._validation import CALLABLE, NONE, RANDOM_STATE, Allowed, above, array_like, integer, number, words
 from clew._words import counted
@@ -32,6 +32,7 @@ from clew.deep._network import (
     soft_assignment,
     target_distribution,
 )
+from clew.deep._progress import DeepProgress, Reporter
 from clew.exceptions import FileError, ParameterError
 from clew.partitional import SeededKMeans
 from clew.partitional._seeding import cluster_labels
@@ -41,18 +42,13 @@ if TYPE_CHECKING:
     from clew.deep._knowledge import DeepKnowledge
     from clew.deep._training import LossWeights, Training
 
-_logger = logging.getLogger(__name__)
-
 # Least number of rows, and hidden layers. On 5,000 digits, k-means in the embedding of the middle network has an ARI of
 # 0.42 after 12 seconds, and in that of the largest one 0.39 after 49 seconds.
 _LAYERS = ((10_000, (500, 500, 2000)), (2_000, (256, 256, 512)), (0, (64, 64)))
 # Starts of k-means in the first embedding, as in Xie et al.
 _STARTS = 20
-# Share of the values that pre-training sets to the mean of their column, so that the network cannot copy its input.
-_CORRUPTED = 0.2
-# Weight of a constraint. In the thesis it is 1. On 5,000 digits with 500 right pairs, weights of 1, 10 and 30 have
-# an ARI of 0.44, 0.48 and 0.52, and 31, 4 and 3 violated pairs. A filter that keeps wrong pairs does more harm with 10.
-_PENALTY, _FILTERED_PENALTY = 10.0, 1.0
+# Root mean square distance of rows from their centres in the first embedding, in units of the kernel of the shares.
+_SPREAD = 2.0
 # Margin of a triplet: the probability of sharing a cluster must be higher for the near row by this much.
 _MARGIN = 0.5
 
@@ -65,24 +61,13 @@ def _is_sizes(value: Any) -> bool:
     )
 
 
-class DeepProgress(NamedTuple):
-    """Progress of a fit, which `callback` gets after each round."""
-
-    stage: str  # "pre-training" or "clustering"
-    n_iter: int
-    max_iter: int
-    objective: float  # the reconstruction error while pre-training
-    changed: float  # share of the rows that changed their cluster in the last round
-    seconds: float  # since the stage began
-    seconds_left: float  # until max_iter, at the mean speed so far; clustering may stop earlier
-
-
 class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedClusterer):  # type: ignore[misc]
     r"""Clusters in the embedding of a neural network, which is trained on rows and constraints together.
 
-    An autoencoder first learns to compress the rows to a few dimensions. Then its encoder and the cluster centres are
-    trained until rows are close to one centre and constraints hold. Use it for images and long texts, where distances
-    between rows say little, and for thousands of rows or more. It needs torch: ``pip install 'clew[deep]'``.
+    An autoencoder first learns to compress the rows to a few dimensions, in which neighbours stay together. Then its
+    encoder and the cluster centres are trained until rows are close to one centre and constraints hold. Use it for
+    images and long texts, where distances between rows say little, and for thousands of rows or more. It needs torch:
+    ``pip install 'clew[deep]'``.
 
     Parameters
     ----------
@@ -96,11 +81,10 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         None uses all pairs. A number in [0, 1] scores the pairs by their dual impact in the embedding before each
         round. It keeps pairs with a negative impact, and then drops this share of them, the lowest impact first. Pairs
         with impact 0 hold anyway and are not used, so 0 is not the same as None. The used pairs together have the
-        weight of all given pairs.
-    penalty : float or "auto", default="auto"
+        weight of all pairs with a negative impact.
+    penalty : float, default=30.0
         Weight of a constraint (a must-link, a cannot-link, a known class or a triplet), relative to the weight of a
-        row. For a pair it is multiplied by the confidence. "auto" is 10, and 1 with a filter, which uses each kept
-        pair many times in a round.
+        row. For a pair it is multiplied by the confidence.
     size_min : number, array of shape (n_clusters,) or None, default=None
         Desired smallest number of rows in a cluster. Smaller clusters are charged, but not refused. An array has one
         limit for each cluster, in the order of `cluster_labels_`.
@@ -108,11 +92,16 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Desired largest number of rows in a cluster, in the same form.
     size_penalty : float, default=1.0
         Weight of the mean squared excess over these limits, in units of the average size of a cluster.
-    reconstruction : float, default=1.0
-        Weight of the reconstruction error while clustering. It keeps the embedding faithful to the rows.
+    reconstruction : float, default=0.0
+        Weight of the reconstruction error while clustering, which keeps the embedding faithful to the rows. It is 1 in
+        [1]_, and makes a round take twice as long.
     pretrained : array of shape (n_weights,) or None, default=None
         Initial weights for clustering, instead of pre-training: the `network_` of a fit with the same layers. So one
         pre-training (a fit with ``max_iter=0``) can be used for many fits.
+    n_neighbors : int, default=10
+        Number of nearest neighbours. Pre-training places each row close to its neighbours in X and away from other
+        rows. While clustering, pairs and triplets are learned for neighbours in the first embedding as well. 0 does
+        neither, as in [1]_.
     pretrain_epochs : int, default=50
         Number of passes over the rows while pre-training.
     max_iter : int, default=100
@@ -171,16 +160,23 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
               s_{ij} = \sum_c q_i^c q_j^c
 
     plus the reconstruction error, minus :math:`\log q_i^c` for known classes, :math:`\max(0, s_{ij} - s_{il} + 1/2)`
-    for triplets (i closer to l than to j), and the charge for sizes. A must-group or cannot-group contributes as many
-    pairs in each round as it has rows, and new ones are drawn in each round. A batch without a constraint learns from
-    its rows alone.
+    for triplets (i closer to l than to j), and the charge for sizes. In each use of a pair or triplet, a row is
+    represented by itself or one of its `n_neighbors` neighbours, with equal probabilities. A must-group or
+    cannot-group contributes as many pairs in each round as it has rows, and new ones are drawn in each round. A batch
+    without a constraint learns from its rows alone.
 
-    Time O(t (n + m) w) for t rounds, m pairs and w weights; memory O(n (k + e) + w) beyond X, with e dimensions. Sparse
+    Pre-training minimises the reconstruction error plus, for each row i of a batch and its neighbour j, the negative
+    logarithm of :math:`(1 + \lVert z_i - z_j \rVert^2)^{-1}`, divided by its sum over all other rows of the batch [4]_.
+    The embedding is then multiplied by a number that brings rows to a root mean square distance of 2 from the centres
+    of k-means.
+
+    Time O(t (n + m) w) for t rounds, m pairs and w weights, and O(n² d) for neighbours of up to 20,000 rows (beyond,
+    they are approximate); memory O(n (k + e) + w) beyond X, with e dimensions. Sparse
     rows become dense a batch at a time. The same seed gives the same result on one machine with the same number of
     torch threads. `predict` and `transform` do not need torch.
-    Departs from [1]_ and [2]_: pairs are learned in the same batches as rows, so that J is one objective; layers are
-    pre-trained together and not one after another. In [2]_, the minus signs of the losses are missing, and so is the
-    factor of the fraction: here, the floor of fraction times the number of pairs is dropped.
+    Departs from [1]_ and [2]_: neighbours, as said above; pairs are learned in the same batches as rows, so that J is
+    one objective; layers are pre-trained together and not one after another. In [2]_, the minus signs of the losses
+    are missing, and so is the factor of the fraction: here, the floor of fraction times the number of pairs is dropped.
 
     References
     ----------
@@ -189,6 +185,8 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     .. [2] R. Randel (2021). "Optimization methods to enhance constraint-based semi-supervised clustering." PhD thesis,
        Polytechnique Montréal. Section 6.6, Algorithm 9.
     .. [3] J. Xie, R. Girshick, A. Farhadi (2016). "Unsupervised deep embedding for clustering analysis." ICML.
+    .. [4] S. Damrich, J. N. Böhm, F. A. Hamprecht, D. Kobak (2023). "From t-SNE to UMAP with contrastive learning."
+       ICLR.
 
     Examples
     --------
@@ -218,12 +216,13 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         "layers": words("auto") | integer(1) | Allowed("a list of integers >= 1", _is_sizes),
         "n_components": integer(1),
         "filter_fraction": number(0, 1) | NONE,
-        "penalty": words("auto") | number(0),
+        "penalty": number(0),
         "size_min": LIMIT,
         "size_max": LIMIT,
         "size_penalty": number(0),
         "reconstruction": number(0),
         "pretrained": array_like() | NONE,
+        "n_neighbors": integer(0),
         "pretrain_epochs": integer(0),
         "max_iter": integer(0),
         "tol": number(0),
@@ -255,12 +254,13 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         layers: Any = "auto",
         n_components: int = 10,
         filter_fraction: float | None = None,
-        penalty: float | str = "auto",
+        penalty: float = 30.0,
         size_min: Any = None,
         size_max: Any = None,
         size_penalty: float = 1.0,
-        reconstruction: float = 1.0,
+        reconstruction: float = 0.0,
         pretrained: Any = None,
+        n_neighbors: int = 10,
         pretrain_epochs: int = 50,
         max_iter: int = 100,
         tol: float = 0.001,
@@ -279,6 +279,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.size_penalty = size_penalty
         self.reconstruction = reconstruction
         self.pretrained = pretrained
+        self.n_neighbors = n_neighbors
         self.pretrain_epochs = pretrain_epochs
         self.max_iter = max_iter
         self.tol = tol
@@ -308,31 +309,37 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         from clew.deep._knowledge import DeepKnowledge  # loads torch, which is optional
-        from clew.deep._training import LossWeights
+        from clew.deep._training import LossWeights, threads_for
 
         k, n_rows = int(self.n_clusters), X.shape[0]
         names = cluster_labels(constraints.closure(), k)
         limits = read_limits(self, k, self.size_min, self.size_max)
         shape, rows = self._shape(*X.shape), Rows.standardized(X)
-        network, self.pretraining_history_ = self._first_weights(shape, rows, rng)
+        with threads_for(shape):
+            network, self.pretraining_history_ = self._first_weights(shape, rows, rng)
+        embedding = shape.encode(network, rows)
+        centers = self._first_centers(embedding, constraints, names, rng)
+        factor = _factor(embedding, centers)
         least = most = None
         if limits is not None:
             least, most = limits.lower / n_rows, np.minimum(limits.upper / n_rows, 1.0)
-        found = deep_clustering(
-            rows,
-            shape,
-            network,
-            DeepKnowledge.of(constraints, names, n_rows),
-            self._first_centers(shape.encode(network, rows), constraints, names, rng),
-            LossWeights(self.reconstruction, self._price(), self.size_penalty, _MARGIN, least, most),
-            rng,
-            filter_fraction=self.filter_fraction,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            callback=self.callback,
-        )
+        with threads_for(shape):
+            found = deep_clustering(
+                rows,
+                shape,
+                shape.scaled(network, factor),
+                DeepKnowledge.of(constraints, names, n_rows),
+                factor * centers,
+                _neighbors(embedding, self.n_neighbors),
+                LossWeights(self.reconstruction, self.penalty, self.size_penalty, _MARGIN, least, most),
+                rng,
+                filter_fraction=self.filter_fraction,
+                batch_size=self.batch_size,
+                learning_rate=self.learning_rate,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                callback=self.callback,
+            )
         self.network_, self.shift_, self.scale_ = found.network, rows.shift, rows.scale
         self.embedding_centers_ = found.centers.astype(X.dtype)
         self.objective_history_, self.changed_history_ = np.array(found.history), np.array(found.changed)
@@ -343,12 +350,6 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.cluster_sizes_ = np.bincount(found.labels, minlength=k)
         return names[found.labels]
 
-    def _price(self) -> float:
-        """Weight of a constraint."""
-        if isinstance(self.penalty, str):
-            return _PENALTY if self.filter_fraction is None else _FILTERED_PENALTY
-        return float(self.penalty)
-
     def _first_weights(
         self, shape: NetworkShape, rows: Rows, rng: np.random.Generator
     ) -> tuple[SingleArray, FloatArray]:
@@ -357,6 +358,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             return pretrain(
                 rows,
                 shape,
+                _neighbors(rows.X, self.n_neighbors),
                 rng,
                 n_epochs=self.pretrain_epochs,
                 batch_size=self.batch_size,
@@ -446,6 +448,7 @@ class DeepClusters(NamedTuple):
 def pretrain(
     rows: Rows,
     shape: NetworkShape,
+    neighbors: IntArray,
     rng: np.random.Generator,
     *,
     n_epochs: int,
@@ -453,23 +456,38 @@ def pretrain(
     learning_rate: float,
     callback: Callable[[DeepProgress], Any] | None = None,
 ) -> tuple[SingleArray, FloatArray]:
-    """Train an autoencoder to restore rows from corrupted ones. Returns its weights and the error of each epoch."""
+    """Train an autoencoder that places neighbours together. Returns its weights and the error of each epoch."""
     from clew.deep._training import Training
 
+    n_neighbors = neighbors.shape[1]
     training, history = Training(shape, shape.draw(rng), learning_rate), list[float]()
-    report = _Reporter("pre-training", n_epochs, callback)
+    report = Reporter("pre-training", n_epochs, callback)
     for _ in range(n_epochs):
         batches = np.array_split(rng.permutation(rows.n_rows), -(-rows.n_rows // batch_size))
         errors = []
         for batch in batches:
-            values = rows.take(batch)
-            kept = rng.random(values.shape, dtype=np.float32) >= _CORRUPTED
-            errors.append(training.reconstruct(values, values * kept) * len(batch))
+            near = neighbors[batch, rng.integers(n_neighbors, size=len(batch))] if n_neighbors > 0 else batch[:0]
+            values = rows.take(np.append(batch, near))
+            errors.append(training.pretrain(values, len(batch)) * len(batch))
         history.append(sum(errors) / rows.n_rows)
         _refuse_divergence("pre-training", len(history), history[-1], learning_rate)
         if report(len(history), history[-1], 0.0) is False:
             break
     return training.weights, np.array(history)
+
+
+def _neighbors(X: Any, n_neighbors: int) -> IntArray:
+    """The nearest neighbours of each row, fewer than `n_neighbors` if there are not enough rows."""
+    n_neighbors = min(n_neighbors, X.shape[0] - 1)
+    if n_neighbors == 0:
+        return np.empty((X.shape[0], 0), dtype=np.int64)
+    return nearest_neighbours(X, n_neighbors)[1]
+
+
+def _factor(embedding: SingleArray, centers: FloatArray) -> float:
+    """What to multiply the embedding by, so that its clusters have the width of the kernel of the shares."""
+    nearest = pairwise_distances_argmin_min(embedding.astype(np.float64), centers)[1]
+    return float(_SPREAD / (np.sqrt((nearest**2).mean()) or _SPREAD))
 
 
 def deep_clustering(
@@ -478,6 +496,7 @@ def deep_clustering(
     network: SingleArray,
     knowledge: DeepKnowledge,
     centers: FloatArray,
+    neighbors: IntArray,
     weights: LossWeights,
     rng: np.random.Generator,
     *,
@@ -493,14 +512,14 @@ def deep_clustering(
 
     training = Training(shape, network, learning_rate)
     training.start_clustering(centers, learning_rate)
-    report = _Reporter("clustering", max_iter, callback)
+    report = Reporter("clustering", max_iter, callback)
     now = _embedded(rows, shape, training)
     used, history, changed = knowledge, [objective(now.shares, knowledge, weights)], list[float]()
     for n_iter in range(1, max_iter + 1):
         if filter_fraction is not None:
             used = knowledge.filtered(now.embedding, training.centers, filter_fraction)
         targets = target_distribution(now.shares)
-        for step in used.steps(rows, now.shares, targets, batch_size, rng):
+        for step in used.steps(rows, now.shares, targets, batch_size, rng, neighbors):
             training.cluster(step, weights)
         before, now = now.labels, _embedded(rows, shape, training)
         changed.append(float((now.labels != before).mean()))
@@ -556,21 +575,3 @@ def objective(shares: FloatArray, knowledge: DeepKnowledge, weights: LossWeights
 
 def _log(values: FloatArray) -> FloatArray:
     return np.asarray(np.log(np.maximum(values, SMALLEST)))
-
-
-class _Reporter:
-    """Reports each round to the log and the callback, with an estimate of the remaining time."""
-
-    def __init__(self, stage: str, max_iter: int, callback: Callable[[DeepProgress], Any] | None) -> None:
-        self._stage, self._max_iter, self._callback, self._started = stage, max_iter, callback, time.monotonic()
-
-    def __call__(self, n_iter: int, objective: float, changed: float) -> Any:
-        seconds = time.monotonic() - self._started
-        left = seconds / n_iter * (self._max_iter - n_iter)
-        now = DeepProgress(self._stage, n_iter, self._max_iter, objective, changed, seconds, left)
-        extra = {
-            "stage": self._stage, "round": n_iter, "max_iter": self._max_iter, "objective": objective,
-            "seconds_left": left,
-        }  # fmt: skip
-        _logger.debug("%s, round %d: objective %g, %.0f s left", self._stage, n_iter, objective, left, extra=extra)
-        return None if self._callback is None else self._callback(now)

@@ -83,9 +83,8 @@ class DeepKnowledge:
     cluster_of : ndarray of shape (n_rows,)
         The cluster of each row's known class, -1 if it has none.
     pair_weight : float
-        How often a round uses each given pair: once, or, after a filter, the number of given pairs over that of kept
-        ones. So a filter does not weaken the pairs against the rows. Zhang et al. average over the pairs of a batch,
-        which does the same.
+        How often a round uses each pair: once, or, after a filter, the number of pairs with an impact over that of
+        kept ones. So dropping a fraction does not weaken the pairs against the rows.
     """
 
     must_link: Pairs
@@ -131,20 +130,30 @@ class DeepKnowledge:
             cannot_link_confidence=self.cannot_link.confidence,
             n_samples=len(embedding),
         )
-        kept = filter_by_impact(impact_of(model, stated, max_iter=DUAL_ROUNDS), fraction)
-        n_given = len(stated.must_link) + len(stated.cannot_link)
-        n_kept = len(kept.must_link) + len(kept.cannot_link)
+        scored = impact_of(model, stated, max_iter=DUAL_ROUNDS)
+        broken, kept = filter_by_impact(scored, 0.0), filter_by_impact(scored, fraction)
+        n_broken, n_kept = (len(each.must_link) + len(each.cannot_link) for each in (broken, kept))
         return replace(
             self,
-            pair_weight=n_given / max(n_kept, 1),
+            pair_weight=n_broken / max(n_kept, 1),
             must_link=Pairs(kept.must_link, kept.must_link_confidence),
             cannot_link=Pairs(kept.cannot_link, kept.cannot_link_confidence),
         )
 
     def steps(
-        self, rows: Rows, shares: FloatArray, targets: FloatArray, batch_size: int, rng: np.random.Generator
+        self,
+        rows: Rows,
+        shares: FloatArray,
+        targets: FloatArray,
+        batch_size: int,
+        rng: np.random.Generator,
+        neighbors: IntArray,
     ) -> Iterator[Step]:
-        """The mini-batches of one round: every row and triplet once, and every pair `pair_weight` times."""
+        """The mini-batches of one round: every row and triplet once, and every pair `pair_weight` times.
+
+        A row of a pair or triplet is represented by itself or by one of its neighbours, at random. So what is known of
+        a row is learned for the rows like it. `neighbors` has one line for each row.
+        """
         n_steps = -(-rows.n_rows // batch_size)
         batches = np.array_split(rng.permutation(rows.n_rows), n_steps)
         must = self.must_link.repeated(self.pair_weight, rng).with_cycles(self.must_groups, rng).split(n_steps, rng)
@@ -152,9 +161,11 @@ class DeepKnowledge:
             self.cannot_link.repeated(self.pair_weight, rng).with_cycles(self.cannot_groups, rng).split(n_steps, rng)
         )
         triplets = np.array_split(self.triplets[rng.permutation(len(self.triplets))], n_steps)
+        alike = np.column_stack([np.arange(rows.n_rows), neighbors])
         overall = shares.mean(axis=0)
         for batch, together, apart, three in zip(batches, must, cannot, triplets, strict=True):
             others = np.concatenate([together.rows.ravel(), apart.rows.ravel(), three.ravel()])
+            others = alike[others, rng.integers(alike.shape[1], size=len(others))]
             places = np.arange(len(batch), len(batch) + len(others))
             ends = np.cumsum([together.rows.size, apart.rows.size])
             named = np.flatnonzero(self.cluster_of[batch] >= 0)

@@ -62,12 +62,24 @@ class NetworkShape:
         return found
 
     def draw(self, rng: np.random.Generator) -> SingleArray:
-        """Initial weights: normal with variance 2 / inputs before a ReLU, 1 / inputs elsewhere; biases are 0."""
+        """Initial weights: uniform in ±1 / sqrt(inputs) of a layer; biases are 0.
+
+        Larger weights, such as those of He et al. 2015, nearly keep the distances of the rows, and so the clusters of
+        k-means on the rows.
+        """
         weights = np.zeros(self.n_weights, dtype=np.float32)
-        for place, (matrix, _) in enumerate(self.layers(weights)):
-            gain = 1.0 if place in (self.n_encoder_layers - 1, 2 * self.n_encoder_layers - 1) else 2.0
-            matrix[:] = rng.normal(scale=np.sqrt(gain / len(matrix)), size=matrix.shape)
+        for matrix, _ in self.layers(weights):
+            matrix[:] = rng.uniform(-1, 1, size=matrix.shape) / np.sqrt(len(matrix))
         return weights
+
+    def scaled(self, weights: SingleArray, factor: float) -> SingleArray:
+        """Weights that multiply the embedding by a factor and reconstruct the same rows."""
+        found = weights.copy()
+        layers = self.layers(found)
+        for part in layers[self.n_encoder_layers - 1]:
+            part *= factor
+        layers[self.n_encoder_layers][0][:] /= factor
+        return found
 
     def encode(self, weights: SingleArray, rows: Rows) -> SingleArray:
         """The rows in the embedding."""

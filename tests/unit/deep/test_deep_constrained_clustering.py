@@ -15,6 +15,7 @@ from sklearn.datasets import load_digits
 
 import clew
 from clew import Constraints, DeepConstrainedClustering
+from clew.deep._network import soft_assignment
 from clew.evaluation import adjusted_rand_score
 from clew.exceptions import DataError, FileError, MissingExtraError, ParameterError
 from tests.conformance.test_laws import assert_same_state
@@ -119,16 +120,22 @@ def test_known_classes_keep_their_numbers(torch, seed):
 
 
 def test_size_limits_even_out_clusters(torch, seed):
+    """Limits bind the sums of the shares, which are soft sizes; labels follow in part."""
     rng = np.random.default_rng(seed)
     X = np.concatenate([rng.normal(size=(80, 2)), 5 + rng.normal(size=(20, 2))])
-    options = SMALL | {"layers": 32, "n_components": 2, "max_iter": 30, "tol": 0, "learning_rate": 0.01}
+    options = SMALL | {"layers": 32, "max_iter": 15, "tol": 0, "learning_rate": 0.01, "size_penalty": 100.0}
+
+    def mean_shares(model):
+        return soft_assignment(model.transform(X), model.embedding_centers_).mean(axis=0)
+
     free = DeepConstrainedClustering(2, **options).fit(X)
-    even = DeepConstrainedClustering(2, size_min=45, size_max=55, size_penalty=100.0, **options).fit(X)
-    assert free.cluster_sizes_.min() < 40
-    assert even.cluster_sizes_.min() > free.cluster_sizes_.min() + 5
+    even = DeepConstrainedClustering(2, size_min=45, size_max=55, **options).fit(X)
+    assert mean_shares(free).min() < 0.3
+    assert mean_shares(even).min() > 0.42
+    assert even.cluster_sizes_.min() > free.cluster_sizes_.min()
     # An array has one limit for each cluster, in the order of cluster_labels_.
-    pulled = DeepConstrainedClustering(2, size_min=[0, 60], size_penalty=100.0, **options).fit(X)
-    assert pulled.cluster_sizes_[1] > 50
+    first, other = (DeepConstrainedClustering(2, size_min=each, **options).fit(X) for each in ([50, 0], [0, 50]))
+    assert mean_shares(first)[0] > 0.42 and mean_shares(other)[1] > 0.42
 
 
 def test_digits_are_clustered_better_than_by_k_means_on_pixels(torch):
@@ -201,6 +208,18 @@ def test_automatic_layers_grow_with_the_rows(torch, tmp_path):
         assert_same_state(model, same)
         model.save(tmp_path / "model.clew")
         assert (clew.load(tmp_path / "model.clew").predict(X[:9]) == model.labels_[:9]).all()
+
+
+def test_small_networks_use_one_thread_and_give_the_others_back(torch, seed):
+    X, _ = blobs(seed)
+    before, seen = torch.get_num_threads(), []
+    torch.set_num_threads(2)
+    try:
+        DeepConstrainedClustering(3, callback=lambda _: seen.append(torch.get_num_threads()), **SMALL).fit(X)
+        assert set(seen) == {1}
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_one_pre_training_serves_many_fits(torch, seed):
