@@ -266,7 +266,7 @@ def _next_question(view: View, posterior: _ClassProbabilities) -> Pair | None:
     medoids = posterior.medoids[is_candidate[posterior.medoids]]
     if medoids.size and int(view.placed.sum()) % _EXPLORE_EVERY == 1:
         ranked, why = np.concatenate([medoids[:1], ranked]), "Is this a new group?"
-    for row in ranked.tolist():
+    for row in map(int, ranked):  # nearly always the first one: not all rows become Python integers
         member = _most_probable(view, posterior, row)
         if member is not None:
             return Pair(row, member, why=why)
