@@ -23,8 +23,8 @@ _PRIOR_ERRORS, _PRIOR_ANSWERS, _MOST_ERRORS = 1.0, 10.0, 0.25
 _MOST_PLACED = 400
 # With more answers than the first value, the model is updated once per fiftieth of them.
 _FEW_ANSWERS, _UPDATES = 250, 50
-# With so many pending questions, it is updated once per twentieth of the answers, but not within fewer than eight.
-_CROWD, _CROWD_UPDATES, _CROWD_STEP = 16, 20, 8
+# With so many pending questions, it is updated once per tenth of the answers, but not within fewer than eight.
+_CROWD, _CROWD_UPDATES, _CROWD_STEP = 16, 10, 8
 # A placed row whose leave-one-out probability is below this is worth a check question.
 _SUSPICIOUS = 0.2
 
