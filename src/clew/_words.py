@@ -14,6 +14,11 @@ def counted(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
+def name_key(name: str) -> str:
+    """The key of a person: names that differ only in case, or in spaces at the ends, are one person."""
+    return name.strip().casefold()
+
+
 def listed(words: Sequence[str], conjunction: str) -> str:
     """Join words for a sentence: "a, b and c".
 

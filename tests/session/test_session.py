@@ -401,6 +401,19 @@ def test_leases_outlive_a_restart(store_url):
     session.close()
 
 
+def test_with_an_error_rate_overlap_asks_second_people_about_doubtful_answers_only(store_url):
+    y = np.arange(60) % 3
+    rows = np.random.default_rng(0).normal(0, 0.5, (60, 2)) + 6 * np.column_stack([np.cos(2 * y), np.sin(2 * y)])
+    session = Session.create(store_url, rows, n_clusters=3, overlap=2, error_rate=0.1)
+    n_answers = 30
+    for number in range(n_answers):
+        question = session.ask("ann" if number % 2 else "bob")
+        is_same = y[question.left] == y[question.right]
+        session.tell(question, "same" if is_same != (number == 7) else "different")  # one answer is wrong
+    second = [pair for pair in session.agreement().pairs if len(pair.answers) == 2]
+    assert 0 < len(second) < n_answers / 3
+
+
 def test_overlap_asks_each_pair_of_two_people_and_disagreement_waits(store_url):
     session = Session.create(store_url, X, n_clusters=3, overlap=2)
     answers = {}

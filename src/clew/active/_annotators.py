@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from clew._words import name_key
+
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
@@ -63,11 +65,6 @@ class AnnotatorErrors(NamedTuple):
 
     looks_wrong: int
     error_rate: float | None
-
-
-def name_key(name: str) -> str:
-    """The key of an annotator: names that differ only in case, or in spaces at the ends, are one person."""
-    return name.strip().casefold()
 
 
 # For each annotator: the error rate about rows of one group, and about rows of two groups.

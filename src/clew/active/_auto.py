@@ -17,7 +17,13 @@ from clew.active._answers import Pair
 from clew.active._explore_consolidate import half_placed
 from clew.active._group_sizes import Comparison, data_show_small_groups, groups_keep_appearing
 from clew.active._posterior import Posterior
-from clew.active._second_opinions import annotator_errors, likely_labels, next_opinion, posterior_of
+from clew.active._second_opinions import (
+    annotator_errors,
+    answer_doubts,
+    likely_labels,
+    next_opinion,
+    posterior_of,
+)
 from clew.active._strategy import Strategy
 from clew.active._uncertain_matches import UncertainMatches
 from clew.active._view import View
@@ -166,6 +172,12 @@ class Auto(Strategy):
         if self.groups == "small" or not view.expects_errors or not len(view.answer_arrays.first):
             return {}
         return annotator_errors(view, self._beliefs(view))
+
+    def answer_doubts(self, view: View) -> dict[tuple[int, int], float] | None:
+        """Probability that the answers about each pair are wrong; None while answers are facts, or for small groups."""
+        if self.has_small_groups(view) or not view.expects_errors or not len(view.answer_arrays.first):
+            return None
+        return answer_doubts(view, self._beliefs(view))
 
     def _matches(self) -> UncertainMatches:
         return UncertainMatches(n_neighbors=self.n_neighbors, random_state=self.random_state)

@@ -151,6 +151,15 @@ def annotator_errors(view: View, posterior: Posterior) -> dict[str, AnnotatorErr
     return count_errors(answers, posterior.agreement[n_prior:], view.annotators)
 
 
+def answer_doubts(view: View, posterior: Posterior) -> dict[tuple[int, int], float]:
+    """Probability that the answers about each pair are wrong; of several answers, the highest one."""
+    answers = view.answer_arrays
+    doubts = 1 - posterior.agreement[len(posterior.agreement) - len(answers.first) :]
+    pairs = np.sort(np.column_stack([answers.first, answers.second]), axis=1)
+    order = np.argsort(np.nan_to_num(doubts), kind="stable")
+    return dict(zip(map(tuple, pairs[order].tolist()), doubts[order].tolist(), strict=True))
+
+
 def likely_labels(view: View, posterior: Posterior) -> IntArray:
     """The most probable group of each row that satisfies all prior constraints and corrections."""
     certain = view.prior.at_least(1.0) | _volunteered(view)

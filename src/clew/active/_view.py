@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from clew.active._annotators import CERTAIN, AnswerArrays, name_key
+from clew._words import name_key
+from clew.active._annotators import CERTAIN, AnswerArrays
 from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair
 from clew.active._knowledge import Knowledge
 from clew.active._pending import PendingQuestions

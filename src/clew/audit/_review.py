@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from clew._validation import as_generator, check_matrix
-from clew._words import chained, counted
+from clew._validation import ERROR_RATE, as_generator, check_matrix
+from clew._words import chained, counted, name_key
 from clew.audit._answers import DIFFERENT, SAME, StatedAnswers, answers_from
 from clew.audit._ensemble import PairPredictions, predict_pairs
 from clew.audit._impact import Impact, impact
@@ -161,6 +162,7 @@ def review(
     *,
     labels: Any = None,
     model: Any = None,
+    error_rates: Mapping[str, float] | None = None,
     ids: Any = None,
     random_state: Any = 0,
 ) -> Review:
@@ -183,6 +185,9 @@ def review(
         probability that two rows are in one cluster is the sum, over clusters, of the product of their probabilities.
         These come from ``predict_proba(X)``, which ignores constraints, so that no answer is evidence for itself. If
         the model cannot predict, they come from `probabilities_`.
+    error_rates : dict, optional
+        Share of wrong answers of some annotators, from 0 to below 0.5, if it is known from elsewhere. It is the prior
+        of an annotator's rate; without it, the prior is the rate of all. Names that differ only in case are one person.
     ids : array-like of shape (n_samples,), optional
         The user's ids of the rows. Default: the ids of `Constraints`.
     random_state : int, Generator, RandomState or None, default=0
@@ -211,6 +216,7 @@ def review(
     >>> first.index, first.rows, first.answer
     (1, (2, 3), 'different')
     """
+    known_rates = _check_rates(error_rates)
     given, X = X, check_matrix(X)
     n_clusters = check_n_clusters(n_clusters, X.shape[0])
     probabilities = None if model is None else probabilities_of(model, given, X.shape[0])
@@ -229,7 +235,8 @@ def review(
     opinion = _opinion(labels, told.pairs, X.shape[0])
     modelled = _modelled(probabilities, told.pairs)
     conflicts = _conflicts(known, told)
-    weighed = _weigh(told, predicted, prices, [one for one in (opinion, modelled) if one is not None], conflicts)
+    opinions = [one for one in (opinion, modelled) if one is not None]
+    weighed = _weigh(told, predicted, prices, opinions, conflicts, known_rates)
     suspicion = weighed.suspicion
     doubts = [
         Doubt(
@@ -295,6 +302,7 @@ def _weigh(
     prices: FloatArray,
     opinions: list[FloatArray],
     conflicts: list[tuple[list[int], str]],
+    known_rates: Mapping[Any, float],
 ) -> _WeighedAnswers:
     """Probability that each answer is wrong, and the error rates that it depends on."""
     rate, truth = _error_model(predicted, told.same)
@@ -304,16 +312,35 @@ def _weigh(
     for opinion in opinions:  # each counts like one more answer, if it is sure
         evidence -= _log_odds(0.5 + (0.5 - _USUAL) * np.where(told.same, opinion, -opinion))
     others = _other_answers(told)
-    people = {who: np.array([other == who for other in told.annotator]) for who in dict.fromkeys(told.annotator)}
-    rates = dict.fromkeys(people, rate)
+    keys = [_person(who) for who in told.annotator]
+    people = {who: np.array([other == _person(who) for other in keys]) for who in dict.fromkeys(told.annotator)}
+    prior = {who: known_rates.get(_person(who), rate) for who in people}
+    rates = dict(prior)
     for _ in range(_ROUNDS):
         errors = np.array([rates[who] for who in told.annotator])
         errors = np.clip(np.maximum(errors, (1 - told.confidence) / 2), _LEAST, _MOST)
         odds = evidence + _log_odds(errors) + others @ _log_odds(errors)
         suspicion = _blamed(1 / (1 + np.exp(-odds)), conflicts)
         for who, mine in people.items():
-            rates[who] = float((suspicion[mine].sum() + _PRIOR_ANSWERS * rate) / (mine.sum() + _PRIOR_ANSWERS))
+            rates[who] = float((suspicion[mine].sum() + _PRIOR_ANSWERS * prior[who]) / (mine.sum() + _PRIOR_ANSWERS))
     return _WeighedAnswers(suspicion, agreeing, float(suspicion.mean()), rates)
+
+
+def _person(annotator: Any) -> Any:
+    """The key of an annotator; names that differ only in case are one person."""
+    return name_key(annotator) if isinstance(annotator, str) else annotator
+
+
+def _check_rates(error_rates: Mapping[str, float] | None) -> dict[Any, float]:
+    """The given error rates by `_person`, each at least the lower bound."""
+    if error_rates is not None and not isinstance(error_rates, Mapping):
+        raise ParameterError(f"error_rates={error_rates!r}: expected a dict of names and shares of wrong answers.")
+    found = {}
+    for who, rate in (error_rates or {}).items():
+        if not ERROR_RATE.accepts(rate):
+            raise ParameterError(f"error_rates[{who!r}]={rate!r}: expected {ERROR_RATE.what}.")
+        found[_person(who)] = max(float(rate), _LEAST)
+    return found
 
 
 def _error_model(predicted: PairPredictions, same: BoolArray) -> tuple[float, FloatArray]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from clew.active._annotators import AnnotatorErrors, name_key
+from clew._words import name_key
+from clew.active._annotators import AnnotatorErrors
 from clew.session._ledger import Record
 
 

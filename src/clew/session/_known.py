@@ -13,8 +13,10 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
-from clew.active import DIFFERENT, SAME, UNSURE, Answer, Answered, Pair, Questions, Stated, Strategy, Which
+from clew.active import DIFFERENT, SAME, UNSURE, Answer, Answered, Auto, Pair, Questions, Stated, Strategy, Which
+from clew.active._annotators import AnnotatorErrors
 from clew.active._questions import MOST_CHECKS, said_in
+from clew.active._strategy import as_strategy
 from clew.constraints import Constraints, key_of
 from clew.constraints._records import AnswerTable, arguments_of
 from clew.exceptions import ConstraintError
@@ -25,6 +27,8 @@ from clew.session._ledger import Ledger, Record
 from clew.session._strategies import made, strategy_in
 from clew.session._table import ProjectRows
 
+# An answer gets a second opinion by another person if the probability that it is wrong exceeds this.
+_DOUBTFUL = 0.1
 # Source of a pair: "answer" or "correction", and the numbers of the events.
 Source = tuple[str, tuple[int, ...]]
 Entry = tuple[Answered, Source]
@@ -186,6 +190,26 @@ class Known:
         """Group key of two row ids: their ordinals, lower first."""
         first, second = self._rows.ordinal[key_of(left)], self._rows.ordinal[key_of(right)]
         return (first, second) if first < second else (second, first)
+
+    def annotator_errors(self) -> dict[str, AnnotatorErrors]:
+        """Estimated errors of annotators by `name_key`; empty while answers are facts."""
+        strategy = as_strategy(self.driver.strategy)
+        return strategy.annotator_errors(self.driver.view) if isinstance(strategy, Auto) else {}
+
+    def worth_second_opinions(self) -> list[tuple[int, int]] | None:
+        """Pairs below `overlap` whose answer may be wrong, most doubtful first; None without a given `error_rate`."""
+        strategy = as_strategy(self.driver.strategy)
+        if not isinstance(strategy, Auto) or self.driver.error_rate is None:
+            return None
+        if (doubts := strategy.answer_doubts(self.driver.view)) is None:
+            return None
+        doubt_of = {slot: doubts.get(self._positions(slot), 0.0) for slot in self.below_overlap}
+        return sorted((slot for slot, doubt in doubt_of.items() if doubt > _DOUBTFUL), key=lambda slot: -doubt_of[slot])
+
+    def _positions(self, slot: tuple[int, int]) -> tuple[int, int]:
+        """Positions of the two rows of a pair of ordinals, lower first."""
+        one, two = sorted(self._rows.position[list(slot)].tolist())
+        return one, two
 
     def _pairs_below_overlap(self) -> dict[Any, None]:
         """Pairs with fewer annotators than `overlap`."""

@@ -137,11 +137,17 @@ class Leases:
         return None if question is None else payload_of(question, self._rows)
 
     def _second_opinion(self, annotator: str) -> dict[str, Any] | None:
-        """A pair with fewer annotators than `overlap` that this annotator was not asked about."""
+        """A pair with fewer annotators than `overlap` that this annotator was not asked about.
+
+        With an `error_rate`, only pairs whose answer is in doubt are asked of several people.
+        """
         wanted = self._ledger.settings["overlap"]
         if wanted < 2:
             return None
-        for pair in (*filter(None, map(self._pair, self)), *self._known.below_overlap):
+        pairs = self._known.worth_second_opinions()
+        if pairs is None:
+            pairs = [*filter(None, map(self._pair, self)), *self._known.below_overlap]
+        for pair in pairs:
             people = self._people(pair)
             if len(people) < wanted and annotator not in people and min(self._rows.position[list(pair)]) >= 0:
                 left, right = (self._rows.ids[row] for row in pair)

@@ -35,6 +35,8 @@ _LEAST_SUSPICION = {_VIOLATED: 0.7, _IN_CONFLICT: 0.5, _DENIED: 0.5, _FLAGGED: 0
 _COSTLY = 0.5
 # Lowest probability of being wrong at which an answer is listed because of it alone.
 _DOUBTFUL = 0.05
+# Largest error rate of an annotator in a review.
+_MOST_RATE = 0.45
 # Largest numbers of answers (the latest ones) and of rows in a review, so that it takes seconds.
 _MOST_ANSWERS, _MOST_ROWS = 2000, 4000
 
@@ -67,6 +69,8 @@ class ReviewPlan:
         The method with probabilities that is used as additional evidence.
     constraints : Constraints
         The constraints to which the model is fitted: answers and corrections in use.
+    error_rates : dict
+        Estimated error rate of each annotator. Empty while answers are facts.
     """
 
     version: int
@@ -79,6 +83,7 @@ class ReviewPlan:
     random_state: int
     model: str | None
     constraints: Constraints
+    error_rates: dict[str, float]
 
     def run(self) -> list[ReviewItem]:
         """Return the answers worth a second look, from `clew.audit.review`, most suspicious first."""
@@ -93,6 +98,7 @@ class ReviewPlan:
             self.answers,
             self.n_clusters,
             model=self._fitted_model(),
+            error_rates=self.error_rates,
             ids=np.array(self.names, dtype=object),
             random_state=self.random_state,
         )
@@ -161,7 +167,13 @@ class Reviews:
             int(self._ledger.settings["random_state"]),
             model,
             self._known.constraints().restrict(rows),
+            self._error_rates(),
         )
+
+    def _error_rates(self) -> dict[str, float]:
+        """Estimated error rates of annotators, at most the rate at which an answer says hardly anything."""
+        found = self._known.annotator_errors()
+        return {who: min(one.error_rate, _MOST_RATE) for who, one in found.items() if one.error_rate is not None}
 
     def _noted(self) -> list[Noted]:
         """Answers about pairs, with the session's reasons to suspect them."""

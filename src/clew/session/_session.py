@@ -14,8 +14,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from clew.active import Auto
-from clew.active._strategy import as_strategy
 from clew.constraints import AnswerRecord, Constraints
 from clew.constraints._records import records_of
 from clew.datasets import Table
@@ -139,7 +137,8 @@ class Session:
         constraints : optional
             Prior constraints, in any form that `Constraints.of` takes. Pairs in dicts, frames and files are row ids.
         overlap : int, default=1
-            Number of annotators who are asked about each pair.
+            Number of annotators who are asked about each pair. With an `error_rate`, only pairs whose answer is in
+            doubt are asked of more than one annotator.
         lease_seconds : float, default=600
             Time after which another annotator may get a question without an answer.
         check_share : float, optional
@@ -411,9 +410,7 @@ class Session:
         """Agreement of annotators about pairs that were answered more than once, and how many answers look wrong."""
         with self._project.reading():
             known = self._state.known
-            strategy = as_strategy(known.driver.strategy)
-            errors = strategy.annotator_errors(known.driver.view) if isinstance(strategy, Auto) else {}
-            return agreement(known.slots.values(), errors)
+            return agreement(known.slots.values(), known.annotator_errors())
 
     def provenance(self, pair: Sequence[Any]) -> list[Event]:
         """The answers and corrections in use that imply the relation between two rows."""

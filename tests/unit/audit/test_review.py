@@ -226,3 +226,26 @@ def test_no_answer_about_a_pair_is_learned_from_when_it_is_judged():
 def test_one_pair_answered_both_ways_is_defined(blobs):
     found = review(blobs, [((0, 1), word) for word in ("same", "different") * 5], 3)
     assert np.isfinite([doubt.suspicion for doubt in found.doubts]).all()
+
+
+def test_known_error_rates_are_priors_and_names_in_another_case_are_one_person():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 20)
+    X = rng.normal(size=(40, 2)) + 3 * y[:, None]
+    pairs = rng.choice(40, (30, 2))
+    answers = [
+        {"pair": pair.tolist(), "answer": "same" if y[pair[0]] == y[pair[1]] else "different", "annotator": who}
+        for pair, who in zip(pairs[pairs[:, 0] != pairs[:, 1]], ["Ann", "ANN ", "Bob"] * 10, strict=False)
+    ]
+    plain = review(X, answers, 2)
+    warned = review(X, answers, 2, error_rates={"ann": 0.4, "Bob": 0.0})
+    assert warned.error_rates["Ann"] == warned.error_rates["ANN "] > plain.error_rates["Ann"]
+    assert warned.error_rates["Bob"] < plain.error_rates["Bob"] + 1e-12
+    before = {doubt.index: doubt.suspicion for doubt in plain.doubts}
+    assert all(doubt.suspicion >= before[doubt.index] for doubt in warned.doubts if doubt.annotator != "Bob")
+
+
+@pytest.mark.parametrize("wrong", [{"Ann": 0.5}, {"Ann": -0.1}, {"Ann": "often"}, {"Ann": float("nan")}, 0.1])
+def test_error_rates_that_cannot_be_are_refused(wrong):
+    with pytest.raises(ParameterError, match="error_rates"):
+        review(np.arange(6.0)[:, None], [((0, 1), "same")], 2, error_rates=wrong)
