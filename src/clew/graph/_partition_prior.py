@@ -35,10 +35,10 @@ FloatArray = npt.NDArray[np.float64]
 # Pseudo-counts of a base cluster's own class, and of all classes together.
 _OWN_CLASS, _ANY_CLASS = 10.0, 1.0
 # Factor on the prior probability of the partition that is the result without answers. With five equal partitions, its
-# probability is 0.6.
-_RESULT_WITHOUT_ANSWERS = 6.0
+# probability is 0.79. Another partition takes its place if it has about five labelled rows more on its side.
+_RESULT_WITHOUT_ANSWERS = 15.0
 # Weight of labels as evidence about partitions. It is below 1 because labels of neighbours are not independent.
-_LABEL_EVIDENCE = 0.08
+_LABEL_EVIDENCE = 0.16
 # Log-odds that a base cluster has the class of the reference cluster that contains all of its rows.
 _ALIGNMENT = 8.0
 # Number of steps of a lazy random walk that smooths the prior mean along the borders of base clusters.
