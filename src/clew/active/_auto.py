@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from clew.active._answers import Pair
 from clew.active._explore_consolidate import half_placed
 from clew.active._group_sizes import Comparison, data_show_small_groups, groups_keep_appearing
 from clew.active._posterior import Posterior
+from clew.active._representatives import MicroClusters, n_micro_clusters, point_view
 from clew.active._second_opinions import (
     annotator_errors,
     answer_doubts,
@@ -30,7 +31,14 @@ from clew.active._view import View
 from clew.exceptions import InfeasibleConstraintsError
 from clew.graph._gaussian_process import KernelWeights, LabelledRows, class_probabilities, concatenated, prior_weights
 from clew.graph._graph_propagation import graph_propagation, unlabelled_medoids
-from clew.graph._kernels import KernelSum, NeighborGraph, build_kernels, build_neighbor_graph, guess_n_clusters
+from clew.graph._kernels import (
+    KernelSum,
+    NeighborGraph,
+    build_kernels,
+    graph_of_columns,
+    guess_n_clusters,
+    standard,
+)
 from clew.partitional._seeding import cluster_labels
 
 IntArray = npt.NDArray[np.int64]
@@ -103,37 +111,42 @@ class Auto(Strategy):
                     return
                 yield question
                 continue
-            if view.expects_errors and len(view.answer_arrays.first):
-                question = next_opinion(view, self.kernel_sum(view), self._beliefs(view))
+            model = self._model(view)
+            if _expects_errors(view):
+                question = next_opinion(model.view, model.kernels, self._beliefs(model))
                 if question is None:
                     return
-                yield question
+                yield model.in_rows(question)
                 continue
-            posterior = self._posterior(view)
-            check = check_question(view, posterior.labelled, posterior.own_probabilities)
+            posterior = self._posterior(model)
+            check = check_question(model.view, posterior.labelled, posterior.own_probabilities)
             if check is not None:
+                check = model.in_rows(check)
                 yield check  # the driver forwards only a small share of check questions
                 if check.key in view.asked:
                     continue
-            question = _next_question(view, posterior)
+            question = _next_question(model.view, posterior)
             if question is None:
                 return
-            yield question
+            yield model.in_rows(question)
 
     def labels(self, view: View) -> IntArray:
         """Labels by `GraphPropagation` from all constraints, or by `MatchClustering` for small groups."""
         if self.has_small_groups(view):
             return self._matches().labels(view)
-        kernels = self.kernel_sum(view)
-        if view.expects_errors and len(view.answer_arrays.first):
-            return likely_labels(view, self._beliefs(view))
-        known = view.constraints()
+        model = self._model(view)
+        return model.labels_of_rows(self._labels(model, doubtful=_expects_errors(view)))
+
+    def _labels(self, model: _Model, *, doubtful: bool) -> IntArray:
+        if doubtful:
+            return likely_labels(model.view, self._beliefs(model))
+        known = model.view.constraints()
         certain = known.at_least(1.0).closure()
-        n_clusters = max(self._n_clusters(view), len(view.neighbourhoods))
+        n_clusters = max(model.n_clusters, len(model.view.neighbourhoods))
         while True:
             try:
                 clusters = cluster_labels(certain, n_clusters)
-                found = graph_propagation(kernels, known, clusters, penalty=_PENALTY, is_averaged=True)
+                found = graph_propagation(model.kernels, known, clusters, penalty=_PENALTY, is_averaged=True)
                 return clusters[found.labels]
             except InfeasibleConstraintsError:  # the constraints need more clusters than n_clusters
                 n_clusters += 1
@@ -161,30 +174,55 @@ class Auto(Strategy):
 
     def _comparison(self, view: View) -> Comparison:
         def compare() -> Comparison:
-            kernels = self.kernel_sum(view)
+            kernels, micro = self._kernels(view), self._micro_clusters(view)
             large = kernels.partitions[prior_weights(kernels).partition]
+            large = large if micro is None else large[micro.of_row]
             return Comparison.of(large, self._matches().unanswered_labels(view), np.random.default_rng(0))
 
         return view.once(f"auto comparison {self.n_neighbors} {self.random_state}", compare)
 
     def annotator_errors(self, view: View) -> dict[str, AnnotatorErrors]:
         """Estimated errors of every annotator; empty while answers are facts, or if groups are small."""
-        if self.groups == "small" or not view.expects_errors or not len(view.answer_arrays.first):
+        if self.groups == "small" or not _expects_errors(view):
             return {}
-        return annotator_errors(view, self._beliefs(view))
+        model = self._model(view)
+        return annotator_errors(model.view, self._beliefs(model))
 
     def answer_doubts(self, view: View) -> dict[tuple[int, int], float] | None:
         """Probability that the answers about each pair are wrong; None while answers are facts, or for small groups."""
-        if self.has_small_groups(view) or not view.expects_errors or not len(view.answer_arrays.first):
+        if self.has_small_groups(view) or not _expects_errors(view):
             return None
-        return answer_doubts(view, self._beliefs(view))
+        model = self._model(view)
+        return model.doubts_of_rows(answer_doubts(model.view, self._beliefs(model)))
 
     def _matches(self) -> UncertainMatches:
         return UncertainMatches(n_neighbors=self.n_neighbors, random_state=self.random_state)
 
-    def _beliefs(self, view: View) -> Posterior:
+    def _beliefs(self, model: _Model) -> Posterior:
         """The posterior given all answers, if they may be wrong."""
-        return posterior_of(view, self.kernel_sum(view), f"{self.n_neighbors} {self.random_state}")
+        return posterior_of(model.view, model.kernels, f"{self.n_neighbors} {self.random_state}")
+
+    def _model(self, view: View) -> _Model:
+        """What questions and labels are computed from: all rows, or representatives if there are many rows."""
+        kernels, micro = self._kernels(view), self._micro_clusters(view)
+        if micro is None:
+            return _Model(view, kernels, self._n_clusters(view), _same, _same, _same)
+        of_points = point_view(view, micro)
+        points, inner = of_points.points, of_points.view
+        kernels = inner.once(f"{self._key} {kernels.partitions.max()}", lambda: points.kernels(kernels))
+        return _Model(inner, kernels, self._n_clusters(view), of_points.in_rows, of_points.labels, of_points.doubts)
+
+    @property
+    def _key(self) -> str:
+        return f"auto {self.n_neighbors} {self.random_state}"
+
+    def _micro_clusters(self, view: View) -> MicroClusters | None:
+        """Micro-clusters of the rows; None if there are few rows, which then stand for themselves."""
+        n_micro = n_micro_clusters(view.n_rows, view.n_clusters)
+        if n_micro is None:
+            return None
+        key = f"micro-clusters {n_micro} {self.random_state}"
+        return view.once(key, lambda: MicroClusters.of(view.X, n_micro, self.random_state))
 
     def _n_clusters(self, view: View) -> int:
         """The given number of clusters; else the number of neighbourhoods, and at least the guess from the spectrum."""
@@ -193,18 +231,32 @@ class Auto(Strategy):
         return min(max(guess_n_clusters(self._neighbor_graph(view)), len(view.neighbourhoods)), view.n_rows)
 
     def _neighbor_graph(self, view: View) -> NeighborGraph:
-        key = f"auto {self.n_neighbors} {self.random_state}"
-        return view.once(key, lambda: build_neighbor_graph(view.X, self.n_neighbors, self.random_state))
+        """The graph of rows or micro-clusters."""
 
-    def kernel_sum(self, view: View) -> KernelSum:
-        """Kernels for the given or guessed number of clusters. Neighbourhoods found later do not change them."""
+        def build() -> NeighborGraph:
+            micro = self._micro_clusters(view)
+            columns = standard(view.X) if micro is None else micro.centers
+            return graph_of_columns(columns, self.n_neighbors, self.random_state)
+
+        return view.once(f"{self._key} {n_micro_clusters(view.n_rows, view.n_clusters)}", build)
+
+    def _kernels(self, view: View) -> KernelSum:
+        """Kernels between rows or micro-clusters for the given or guessed number of clusters.
+
+        Neighbourhoods found later do not change them.
+        """
         n_clusters = view.n_clusters or guess_n_clusters(self._neighbor_graph(view))
-        key = f"auto {self.n_neighbors} {self.random_state} {n_clusters}"
+        key = f"{self._key} kernels {n_clusters}"
         return view.once(key, lambda: build_kernels(self._neighbor_graph(view), n_clusters, self.random_state))
 
-    def _posterior(self, view: View) -> _ClassProbabilities:
+    def kernel_sum(self, view: View) -> KernelSum:
+        """Kernels between all rows."""
+        kernels, micro = self._kernels(view), self._micro_clusters(view)
+        return kernels if micro is None else micro.kernels_of_rows(kernels)
+
+    def _posterior(self, model: _Model) -> _ClassProbabilities:
         """Class probabilities of all rows, recomputed only if the rows that the model uses have changed."""
-        kernels, at = self.kernel_sum(view), (view.n_answers, n_used(view))
+        view, kernels, at = model.view, model.kernels, (model.view.n_answers, n_used(model.view))
         last: _ClassProbabilities | None
         last_at, last = view.latest.get("auto", (None, None))
         if last is not None and last.kernels is kernels and last_at == at:
@@ -215,7 +267,7 @@ class Auto(Strategy):
             len(view.unsure) if labelled is None else 0,
         )
         if last is None or last.kernels is not kernels or last.known != known:
-            last = self._new_posterior(view, kernels, known, self._n_clusters(view))
+            last = self._new_posterior(view, kernels, known, model.n_clusters)
         view.latest["auto"] = at, last
         return last
 
@@ -231,6 +283,27 @@ class Auto(Strategy):
         n_classes = max(int(labelled.classes.max()) + 1, n_clusters)
         probabilities = class_probabilities(kernels, concatenated(labelled, medoids), weights, n_classes)
         return _ClassProbabilities(known, kernels, labelled, weights, medoids.rows, probabilities)
+
+
+def _expects_errors(view: View) -> bool:
+    """Whether there are answers, and some of them may be wrong."""
+    return view.expects_errors and len(view.answer_arrays.first) > 0
+
+
+class _Model(NamedTuple):
+    """What questions and labels are computed from. Its rows are the rows of the data, or points that represent them."""
+
+    view: View
+    kernels: KernelSum
+    n_clusters: int
+    in_rows: Callable[[Pair], Pair]
+    labels_of_rows: Callable[[IntArray], IntArray]
+    doubts_of_rows: Callable[[dict[tuple[int, int], float]], dict[tuple[int, int], float]]
+
+
+def _same(found: Any) -> Any:
+    """What is about rows already."""
+    return found
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from clew.active._auto import Auto
 from clew.active._knowledge import Knowledge
 from clew.active._pending import PendingQuestions, question_key
 from clew.active._strategy import Strategy, as_strategy, strategy_makes_labels
-from clew.active._view import Cache, View
+from clew.active._view import Cache, View, prior_order
 from clew.constraints import AnswerRecord, Constraints, Contradiction
 from clew.constraints._records import row_of
 from clew.datasets import Table, as_table, encode
@@ -480,14 +480,12 @@ class Questions:
     def _first_view(self) -> View:
         """The view before any answer."""
         closed = self.prior.closure()
-        known = np.flatnonzero((closed.sizes > 1) | (closed.labels >= 0))
-        by_size = known[np.lexsort((known, -closed.sizes[known], closed.labels[known] < 0))]
         return View(
             self.X,
             self.n_clusters,
             Knowledge(closed),
             self.prior,
-            closed.first_row[by_size],
+            prior_order(closed),
             self._cache,
             deduces=self.trust_n_clusters,
             records=self.records,

@@ -18,7 +18,7 @@ from clew.active._annotators import CERTAIN, AnswerArrays
 from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair
 from clew.active._knowledge import Knowledge
 from clew.active._pending import PendingQuestions
-from clew.constraints import Constraints
+from clew.constraints import Closure, Constraints
 from clew.datasets import Table
 from clew.exceptions import StrategyError
 
@@ -78,8 +78,12 @@ class View:
     n_clusters : int or None
         None if the number of clusters is unknown.
     n_rows : int
+    deduces : bool
+        Whether pairs that follow from the number of clusters count like answers.
     told : list of lists of (pair, answer)
         For each answer, the pairs that it decides, oldest answer first. Contradicting answers are included.
+    taken : list of tuples
+        For each answer, the arguments of `take`.
     n_contradictions : int
         Number of answers that contradict earlier answers.
     n_disputed : int
@@ -136,6 +140,7 @@ class View:
         self.X, self.n_clusters, self.knowledge, self.prior = X, n_clusters, knowledge, prior
         self.n_rows = int(X.shape[0])
         self.told: list[list[tuple[Pair, Answer]]] = []
+        self.taken: list[tuple[list[tuple[Pair, Answer]], bool, list[Vote] | None]] = []
         self.n_contradictions, self.n_disputed = 0, 0
         self.asked: set[tuple[int, int]] = set()
         self.unsure: set[tuple[int, int]] = set()
@@ -148,7 +153,7 @@ class View:
         self.named, self.questioned, self._known, self._presumed = (np.zeros(self.n_rows, dtype=bool) for _ in range(4))
         self.fit: Callable[[int | None], npt.NDArray[Any]] = lambda n_answers: np.zeros(self.n_rows, dtype=np.int64)
         self.constraints: Callable[[], Constraints] = lambda: Constraints(n_samples=self.n_rows)
-        self._store, self._deduces, self._said = cache, deduces, array("q")
+        self._store, self.deduces, self._said = cache, deduces, array("q")
         self.annotators: list[str] = []
         self._numbers: dict[str, int] = {}
         # Answers as evidence: rows, sign and annotator of each, its confidence, and the number of answers so far.
@@ -210,6 +215,7 @@ class View:
         """
         self._marks.append(len(self._journal))
         self.told.append(said)
+        self.taken.append((said, volunteered, votes))
         self._n_evidence.append(len(self._confidence))
         self._vote([("", said, 1.0)] if votes is None else votes, certain=volunteered)
         for pair, answer in said:
@@ -281,7 +287,7 @@ class View:
             del self._said[len(self._said) - 4 * n_dropped :]
             n_kept = self._n_evidence[n_answers]
             del self._evidence[4 * n_kept :], self._confidence[n_kept:], self._n_evidence[n_answers:]
-            del self._marks[n_answers:], self.told[n_answers:]
+            del self._marks[n_answers:], self.told[n_answers:], self.taken[n_answers:]
         self._closed.clear()
         self._cache = None
         self._found = {one: found for one, found in self._found.items() if len(found.rows) == self.knowledge.size(one)}
@@ -371,11 +377,11 @@ class View:
         """
         if self._known[row] or self._presumed[row]:
             return
-        if self._deduces and (self.n_clusters is None or len(self._members) != self.n_clusters):
+        if self.deduces and (self.n_clusters is None or len(self._members) != self.n_clusters):
             return
         open_ones = (member for member in self._members if self.knowledge.relation(row, member) is None)
         left = list(islice(open_ones, 2))
-        if len(left) == 1 and not self._deduces:
+        if len(left) == 1 and not self.deduces:
             self._set(self._presumed, self.knowledge.rows(row).tolist())
         elif len(left) == 1:
             self._learn(Pair(row, left[0]), SAME)
@@ -491,6 +497,12 @@ class View:
         self._n_looks += 1
         if self._n_looks > _MOST_LOOKS:
             raise StrategyError(f"looked {_MOST_LOOKS:,} times for something to ask and asked nothing")
+
+
+def prior_order(closed: Closure) -> IntArray:
+    """First rows of the components of prior constraints: components of known classes first, then by size."""
+    known = np.flatnonzero((closed.sizes > 1) | (closed.labels >= 0))
+    return closed.first_row[known[np.lexsort((known, -closed.sizes[known], closed.labels[known] < 0))]]
 
 
 class Nearest:

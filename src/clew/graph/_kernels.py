@@ -197,7 +197,11 @@ class NeighborGraph:
 
 def build_neighbor_graph(X: Any, n_neighbors: int, seed: int) -> NeighborGraph:
     """Find the neighbours and compute the eigenvectors, which takes most of the time before the first question."""
-    columns = standard(X)
+    return graph_of_columns(standard(X), n_neighbors, seed)
+
+
+def graph_of_columns(columns: FloatArray, n_neighbors: int, seed: int) -> NeighborGraph:
+    """Build the graph of rows that are standardised already."""
     graph = neighbour_graph(columns, n_neighbors)
     degree = np.asarray(graph.sum(axis=1)).ravel()
     walk = sparse.csr_array(sparse.diags_array(1 / np.where(degree > 0, degree, 1)) @ graph)

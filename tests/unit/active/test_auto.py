@@ -198,7 +198,8 @@ def test_wrong_answers_are_found_and_do_not_spread(number):
     assert wrong.sum() >= 5
     assert questions.view.expects_errors
     assert adjusted_rand_score(y, questions.labels()) > 0.95
-    agreement = Auto()._beliefs(questions.view).agreement
+    auto = Auto()
+    agreement = auto._beliefs(auto._model(questions.view)).agreement
     assert (agreement[wrong] < 0.5).sum() >= 3
     assert (agreement[~wrong] > 0.5).mean() >= 0.9
 
