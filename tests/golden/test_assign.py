@@ -56,6 +56,18 @@ class Costs:
             yield chosen, self._costs[chosen]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_own_distances_are_those_of_each_row_to_its_centre(kernels, dtype):
+    rng = np.random.default_rng(0)
+    X, centers = rng.integers(-9, 9, (20, 3)).astype(dtype), rng.integers(-9, 9, (4, 3)).astype(np.float64)
+    labels = rng.integers(0, 4, 20).astype(np.int32)
+    costs = np.empty(20)
+    kernels.own_distances(X, centers, labels, costs)
+    assert costs.tolist() == [
+        sum((x - c) ** 2 for x, c in zip(X[i], centers[labels[i]], strict=True)) for i in range(20)
+    ]
+
+
 def graphs_of_four(step=1):
     """Every way to must-link, cannot-link or leave each of the six pairs of four rows, contradictory ones too."""
     for kinds in list(product("-mc", repeat=6))[::step]:

@@ -97,6 +97,28 @@ def assign_nearest(
         totals[1] += changed
 
 
+def own_distances(
+    X: cython.const[floating][:, ::1],
+    centers: cython.const[cython.double][:, ::1],
+    labels: cython.const[cython.int][::1],
+    costs: cython.double[::1],
+):
+    """Write the squared distance of each row to the centre of its cluster to `costs`. Reads the other arrays."""
+    row: cython.Py_ssize_t
+    column: cython.Py_ssize_t
+    cluster: cython.Py_ssize_t
+    difference: cython.double
+    cost: cython.double
+    with cython.nogil:
+        for row in range(X.shape[0]):
+            cluster = labels[row]
+            cost = 0.0
+            for column in range(X.shape[1]):
+                difference = X[row, column] - centers[cluster, column]
+                cost += difference * difference
+            costs[row] = cost
+
+
 def add_rows(
     X: cython.const[floating][:, ::1],
     weights: cython.const[cython.double][::1],
@@ -160,6 +182,8 @@ def _count(
 ) -> cython.void:
     """Update the tables after `unit` joined (+1) or left (-1) `cluster`."""
     entry: cython.Py_ssize_t
+    if tables.shape[0] == 0:  # spares the reads below, which are spread over memory
+        return
     for entry in range(group_ptr[unit], group_ptr[unit + 1]):
         if table_of[groups[entry]] >= 0:
             tables[table_of[groups[entry]], cluster] += change
@@ -183,6 +207,8 @@ def _push(
     """Update the running sums of the sets of `unit` after it moved from `old` to `new` (-1: none)."""
     entry: cython.Py_ssize_t
     place: cython.Py_ssize_t
+    if sums.shape[0] == 0:
+        return
     for entry in range(group_ptr[unit], group_ptr[unit + 1]):
         for place in range(push_ptr[groups[entry]], push_ptr[groups[entry] + 1]):
             if old >= 0:

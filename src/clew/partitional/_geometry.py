@@ -28,6 +28,7 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from clew.datasets import StoredRows
+from clew.kernels.assign import own_distances
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -283,7 +284,9 @@ class EuclideanRows(Problem):
     def own_costs(self, rows: Any, centers: FloatArray, labels: Labels) -> FloatArray:
         if sparse.issparse(rows):
             return own_scores(self, rows, centers, labels)
-        return np.asarray(((rows - centers[labels]) ** 2).sum(axis=1))
+        costs = np.empty(len(rows))
+        own_distances(rows, centers, labels, costs)
+        return costs
 
     def as_centers(self, points: FloatArray) -> FloatArray:
         return points
