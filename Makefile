@@ -55,7 +55,7 @@ bench-load: $(VENV)/ready  ## twenty people who answer at once, over HTTP
 bench-page: $(VENV)/ready  ## the page in a browser: first card, next card, the map
 	$(BIN)/python -m benchmarks.page
 
-bench-scale: $(VENV)/ready  ## how time and memory of a fit grow with rows, columns, clusters and pairs
+bench-scale: $(VENV)/ready  ## how time and memory of fits, questions, reviews and projects grow with their size
 	$(BIN)/python -m benchmarks.scale
 
 clean:  ## remove everything that was built

@@ -1,19 +1,25 @@
-"""How the cost of a fit grows with rows, columns, clusters and pairs: time, memory and operations, with exponents.
+"""How cost grows with rows, columns, clusters, pairs and answers: a fit, questions, a review, and opening a project.
 
-`make bench-scale` measures and draws. The exponent of a cost is the slope of its logarithm over the logarithm of the
-size that grows. A test compares the exponents of counted operations with the expected ones, at toy sizes.
+`make bench-scale` measures processor time and memory, prints the exponent of each beside the expected one, and draws
+both. The exponent is the slope of the logarithm of the cost over the logarithm of the size that grows. Every
+measurement is written to a file when it is done, and is not repeated by the next run. A size is left out if it would
+take longer than `LIMIT`, by the exponent so far. `--quick` counts operations at toy sizes instead, without the
+clock, and fails if they grow faster than expected.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import sys
 import tempfile
 import time
+import tracemalloc
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -21,70 +27,240 @@ from sklearn.exceptions import ConvergenceWarning
 
 import clew
 from benchmarks._harness import RESULTS, Report, in_fresh_process, peak_megabytes
+from clew import Session, datasets
 from clew.partitional import _geometry, _ties
 
 ROUNDS = 5
-BASE = {"n_rows": 200_000, "n_columns": 16, "n_clusters": 10, "n_pairs": 10_000}
-GROWING = {
-    "n_rows": [100_000, 400_000, 1_600_000],
-    "n_columns": [8, 32, 128],
-    "n_clusters": [10, 40, 160],
-    "n_pairs": [1_000, 10_000, 100_000],
-}
-QUICK_BASE = {"n_rows": 4_000, "n_columns": 8, "n_clusters": 5, "n_pairs": 50}
-QUICK_GROWING = {"n_rows": [4_000, 16_000], "n_columns": [8, 32], "n_clusters": [5, 20], "n_pairs": [50, 200]}
-# Time O(t (n k d + m k)), memory O(n + k d + m) beyond X. Pairs and clusters are few beside the rows at these sizes.
-EXPECTED = {"n_rows": 1.0, "n_columns": 1.0, "n_clusters": 1.0, "n_pairs": 0.0}
-EXPECTED_OPERATIONS = {"n_rows": 1.0, "n_columns": 1.0, "n_clusters": 1.0, "n_pairs": 0.1}
+N_NEXT = 5
+# Processor seconds of one measurement, set-up included. Larger sizes are estimated from the last one.
+LIMIT = 240.0
+# How much larger than expected an exponent of counted operations may be: small terms matter at toy sizes.
+TOLERANCE = 0.15
 
 
-def run(*, quick: bool) -> Report:
-    base, growing = (QUICK_BASE, QUICK_GROWING) if quick else (BASE, GROWING)
+class Series(NamedTuple):
+    """One size that grows, and the documented exponents of time and memory."""
+
+    what: str
+    grows: str
+    sizes: tuple[int, ...]
+    toy: tuple[int, ...]
+    time: float
+    memory: float
+
+
+# Time of a fit O(t (n k d + m k)), memory O(n + k d + m) beyond X. Pairs are few beside the rows at these sizes. A
+# question of Auto looks at the neighbours of all rows, a review at a bounded sample, and opening reads all rows and
+# all answers.
+SERIES = [
+    Series("fit in memory", "rows", (10_000, 100_000, 1_000_000, 4_000_000), (4_000, 16_000), 1, 1),
+    Series("fit in memory", "columns", (8, 32, 128), (8, 32), 1, 1),
+    Series("fit in memory", "clusters", (10, 40, 160), (5, 20), 1, 0),
+    Series("fit in memory", "pairs", (1_000, 10_000, 100_000), (50, 200), 0, 0),
+    Series("fit from parquet", "rows", (10_000, 100_000, 1_000_000, 5_000_000, 20_000_000), (4_000, 16_000), 1, 1),
+    Series("first question", "rows", (1_000, 4_000, 16_000), (300, 1_200), 1, 1),
+    Series("first question", "columns", (8, 32, 128), (8, 32), 1, 1),
+    Series("first question", "clusters", (5, 20, 80), (4, 16), 1, 1),
+    Series("next question", "rows", (1_000, 4_000, 16_000), (300, 1_200), 1, 1),
+    Series("next question", "answers", (50, 200, 800), (20, 80), 1, 1),
+    Series("review", "rows", (1_000, 4_000, 16_000), (200, 800), 1, 1),
+    Series("review", "answers", (50, 200, 800), (20, 80), 1, 1),
+    Series("open", "rows", (10_000, 100_000, 1_000_000), (500, 2_000), 1, 1),
+    Series("open", "answers", (500, 5_000, 50_000), (50, 200), 1, 1),
+]
+FIT_BASE = {"rows": 200_000, "columns": 16, "clusters": 10, "pairs": 10_000}
+BASE = {"rows": 4_000, "columns": 16, "clusters": 10, "answers": 100}
+TOY_FIT_BASE = {"rows": 4_000, "columns": 8, "clusters": 5, "pairs": 50}
+TOY_BASE = {"rows": 300, "columns": 8, "clusters": 4, "answers": 20}
+
+
+def base_of(what: str, *, toy: bool) -> dict[str, int]:
+    """The sizes from which one grows."""
+    if what.startswith("fit"):
+        return TOY_FIT_BASE if toy else FIT_BASE
+    return TOY_BASE if toy else BASE
+
+
+def run(cells: Path) -> Report:
+    """Measure what is not in the file `cells` yet, and report everything."""
+    known = _read(cells)
     rows: list[dict[str, Any]] = []
-    for what in ("in memory", "from a file"):
-        for name, values in growing.items():
-            measured = [in_fresh_process(measure, what=what, **{**base, name: value}) for value in values]
-            slopes = {key: exponent(values, [one[key] for one in measured]) for key in ("seconds", "megabytes")}
-            for value, one in zip(values, measured, strict=True):
-                rows.append({"what": what, "grows": name, "value": value, **one, "time_exponent": slopes["seconds"],
-                             "expected": EXPECTED[name], "memory_exponent": slopes["megabytes"]})  # fmt: skip
+    for series in SERIES:
+        sizes, found = [], []
+        for size in series.sizes:
+            arguments = {"what": series.what, **base_of(series.what, toy=False), series.grows: size}
+            key = json.dumps(arguments, sort_keys=True)
+            if key not in known:
+                if found and found[-1]["whole"] * (size / sizes[-1]) ** max(_slope(sizes, found, "whole"), 1) > LIMIT:
+                    print(f"{series.what}: {series.grows} = {size:,} is left out, it would take too long", flush=True)
+                    break
+                known[key] = in_fresh_process(measure, **arguments)
+                cells.parent.mkdir(parents=True, exist_ok=True)
+                cells.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+            sizes.append(size)
+            found.append(known[key])
+            print(f"{series.what}: {series.grows} = {size:,}: {found[-1]['seconds']:.3g} s", flush=True)
+        for size, one in zip(sizes, found, strict=True):
+            rows.append({
+                "what": series.what, "grows": series.grows, "size": size, **one,
+                "time_exponent": _slope(sizes, found, "seconds"), "expected": series.time,
+                "memory_exponent": _slope(sizes, found, "megabytes"), "expected_memory": series.memory,
+            })  # fmt: skip
     columns = {
-        "what": "fit",
-        "grows": "what grows",
-        "value": "to",
-        "seconds": "round, s",
-        "megabytes": "peak beyond X, MB",
-        "time_exponent": "exponent of time",
-        "expected": "expected",
-        "memory_exponent": "exponent of memory",
-    }
-    title = f"How a fit of PCKMeans grows, from {base}"
-    notes = ["round: mean over a fit of few rounds, start included."]
-    return Report("scale", title, columns, rows, notes)
+        "what": "what", "grows": "what grows", "size": "to", "seconds": "CPU, s",
+        "megabytes": "peak beyond the data, MB",
+        "time_exponent": "exponent of time", "expected": "expected", "memory_exponent": "exponent of memory",
+        "expected_memory": "expected ",
+    }  # fmt: skip
+    notes = [
+        f"From {FIT_BASE} for a fit of {ROUNDS} rounds of PCKMeans, its start included, and {BASE} for a session with "
+        f"Auto. A next question is the mean of {N_NEXT}, each with its answer. One thread, single runs."
+    ]
+    return Report("scale", "How cost grows", columns, rows, notes)
 
 
-def measure(what: str, n_rows: int, n_columns: int, n_clusters: int, n_pairs: int) -> dict[str, float]:
-    """Seconds per round and megabytes beyond X."""
+def _slope(sizes: list[int], found: list[dict[str, float]], key: str) -> float:
+    return exponent(sizes, [one[key] for one in found]) if len(sizes) > 1 else float("nan")
+
+
+def exponent(sizes: list[int] | tuple[int, ...], costs: list[float]) -> float:
+    """Slope of log cost over log size."""
+    return float(np.polyfit(np.log(sizes), np.log(np.maximum(costs, 1e-6)), 1)[0])
+
+
+def _read(path: Path) -> dict[str, dict[str, float]]:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+# -- what is measured --------------------------------------------------------------------------------------------------
+
+
+def measure(what: str, **sizes: int) -> dict[str, float]:
+    """Processor seconds and megabytes of one operation, and the seconds of everything with its set-up."""
     warnings.simplefilter("ignore", ConvergenceWarning)  # few rounds are enough
-    X, known, model = _problem(n_rows, n_columns, n_clusters, n_pairs)
+    began = time.process_time()
+    with prepared(what, sizes) as work:
+        started = time.process_time()
+        megabytes = peak_megabytes(work)
+        seconds = time.process_time() - started
+    repeats = N_NEXT if what == "next question" else 1
+    return {"seconds": seconds / repeats, "megabytes": megabytes, "whole": time.process_time() - began}
+
+
+@contextmanager
+def prepared(what: str, sizes: Mapping[str, int]) -> Iterator[Callable[[], Any]]:
+    """The operation, with everything it needs ready."""
     with tempfile.TemporaryDirectory() as folder:
-        source: Any = X
-        if what == "from a file":
-            source = Path(folder, "rows.npy")
-            np.save(source, X)
-            del X
-        started = time.perf_counter()
-        peak = peak_megabytes(lambda: model.fit(source, constraints=known))
-    return {"seconds": (time.perf_counter() - started) / model.n_iter_, "megabytes": peak}
+        if what.startswith("fit"):
+            yield _fit(what, Path(folder), **sizes)
+            return
+        X, y = _groups(sizes["rows"], sizes["columns"], sizes["clusters"])
+        table, project = Path(folder, "rows.parquet"), Path(folder, "project.clew")
+        datasets.write_table(table, {f"c{column}": X[:, column] for column in range(X.shape[1])})
+        # Opening is measured alone: clusters of a million rows are made elsewhere.
+        session = Session.create(project, table, n_clusters=sizes["clusters"])
+        if what != "first question":
+            session.import_answers(_answers(y, sizes["answers"]), annotator="ann")
+        if what == "open":
+            session.close()
+            opened: list[Session] = []
+            yield lambda: opened.append(Session.open(project))
+            opened[0].close()
+            return
+        if what == "review":
+            session.fit()
+        work = {"first question": session.ask, "next question": lambda: _asked(session, y), "review": session.review}
+        yield work[what]
+        session.close()
 
 
-def operations(n_rows: int, n_columns: int, n_clusters: int, n_pairs: int) -> float:
-    """Products of the assignment and visits to pairs of a fit, per round."""
-    X, known, model = _problem(n_rows, n_columns, n_clusters, n_pairs)
-    with warnings.catch_warnings(), counted() as count:
+def _fit(what: str, folder: Path, rows: int, columns: int, clusters: int, pairs: int) -> Callable[[], Any]:
+    rng = np.random.default_rng(0)
+    known = clew.Constraints.sample(rng.integers(0, clusters, rows), pairs, balance=0.5, random_state=0)
+    first = rng.random((clusters, columns), dtype=np.float32)
+    model = clew.PCKMeans(clusters, init=first, n_init=1, max_iter=ROUNDS, tol=0, random_state=0)
+    if what == "fit in memory":
+        X = rng.random((rows, columns), dtype=np.float32)
+        return lambda: model.fit(X, constraints=known)
+    source = folder / "rows.parquet"
+    _write_noise(source, rows, columns, rng)
+    return lambda: model.fit(source, constraints=known)
+
+
+def _write_noise(path: Path, rows: int, columns: int, rng: np.random.Generator) -> None:
+    """Write a parquet file by the batch, so that it may be larger than memory."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = [f"c{column}" for column in range(columns)]
+    with pq.ParquetWriter(path, pa.schema([(name, pa.float32()) for name in names])) as writer:
+        for start in range(0, rows, 2**18):
+            part = rng.random((min(2**18, rows - start), columns), dtype=np.float32)
+            writer.write_table(pa.table(dict(zip(names, part.T.copy(), strict=True))))
+
+
+def _groups(rows: int, columns: int, clusters: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, clusters, rows)
+    centers = rng.normal(0, 3, (clusters, columns))
+    return (centers[y] + rng.normal(size=(rows, columns))).astype(np.float32), y
+
+
+def _answers(y: np.ndarray[Any, Any], n_answers: int) -> list[tuple[int, int, str]]:
+    """Right answers about random pairs, each pair once."""
+    rng = np.random.default_rng(1)
+    pairs = np.sort(rng.integers(0, len(y), (3 * n_answers, 2)), axis=1)
+    pairs = np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
+    chosen = rng.permutation(pairs)[:n_answers].tolist()
+    return [(a, b, "same" if y[a] == y[b] else "different") for a, b in chosen]
+
+
+def _asked(session: Session, y: np.ndarray[Any, Any]) -> None:
+    for _ in range(N_NEXT):
+        question = session.ask()
+        assert question is not None
+        session.tell(question, "same" if y[question.left] == y[question.right] else "different")
+
+
+# -- operations --------------------------------------------------------------------------------------------------------
+
+
+def operations(what: str, **sizes: int) -> dict[str, float]:
+    """Counts that the clock has no part in.
+
+    For a fit: products of rows with centres and visits to pairs, per round. Otherwise: calls of functions, in Python
+    and in C, which grow with loops over rows, and the peak of the bytes of all arrays and objects.
+    """
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(X, constraints=known)
-    return sum(count) / model.n_iter_
+        if what.startswith("fit"):
+            with prepared(what, sizes) as work, counted() as count:
+                model = work()
+            return {"operations": sum(count) / model.n_iter_}
+        with prepared(what, sizes) as work:
+            calls = _calls(work)
+        with prepared(what, sizes) as work:
+            tracemalloc.start()
+            work()
+            _, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+    return {"operations": float(calls), "bytes": float(peak)}
+
+
+def _calls(work: Callable[[], Any]) -> int:
+    count = 0
+
+    def note(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
 
 
 @contextmanager
@@ -108,48 +284,67 @@ def counted() -> Iterator[list[float]]:
         yield count
 
 
-def exponent(sizes: list[int], costs: list[float]) -> float:
-    """Slope of log cost over log size."""
-    return float(np.polyfit(np.log(sizes), np.log(np.maximum(costs, 1e-9)), 1)[0])
+def worse(series: Series) -> list[str]:
+    """How the counts of a series grow faster than documented, in sentences. Empty if they do not."""
+    toy = base_of(series.what, toy=True)
+    operations(series.what, **toy)  # what is loaded at the first use is not counted
+    counts = [operations(series.what, **{**toy, series.grows: size}) for size in series.toy]
+    found = []
+    for name, expected in {"operations": series.time, "bytes": series.memory}.items():
+        if name not in counts[0]:
+            continue
+        slope = exponent(series.toy, [one[name] for one in counts])
+        print(
+            f"{series.what}: {name} grow with {series.grows} to the power {slope:.2f}, expected {expected:g}",
+            flush=True,
+        )
+        if slope > expected + TOLERANCE:
+            found.append(
+                f"{series.what}: {name} grow with {series.grows} to the power {slope:.2f}, above {expected:g}."
+            )
+    return found
 
 
-def _problem(n_rows: int, n_columns: int, n_clusters: int, n_pairs: int) -> tuple[Any, Any, Any]:
-    rng = np.random.default_rng(0)
-    X = rng.random((n_rows, n_columns), dtype=np.float32)
-    known = clew.Constraints.sample(rng.integers(0, n_clusters, n_rows), n_pairs, balance=0.5, random_state=0)
-    init = X[:n_clusters]
-    return X, known, clew.PCKMeans(n_clusters, init=init, n_init=1, max_iter=ROUNDS, tol=0, random_state=0)
+# -- the command -------------------------------------------------------------------------------------------------------
 
 
 def draw(report: Report, path: Path) -> None:
-    """Draw time and memory over the sizes, on logarithmic axes."""
+    """Draw time and memory over the sizes, on logarithmic axes: a column for each size that grows."""
     import matplotlib.pyplot as plt
 
     names = list(dict.fromkeys(row["grows"] for row in report.rows))
-    figure, axes = plt.subplots(2, len(names), figsize=(3.2 * len(names), 5.4), squeeze=False)
+    figure, axes = plt.subplots(2, len(names), figsize=(3.4 * len(names), 6.4), squeeze=False)
     for column, name in enumerate(names):
         for line, key in enumerate(("seconds", "megabytes")):
             ax = axes[line, column]
-            for what in ("in memory", "from a file"):
-                rows = [row for row in report.rows if row["grows"] == name and row["what"] == what]
+            for what in dict.fromkeys(row["what"] for row in report.rows if row["grows"] == name):
+                rows = [row for row in report.rows if (row["grows"], row["what"]) == (name, what)]
                 slope = rows[0]["time_exponent" if key == "seconds" else "memory_exponent"]
-                ax.loglog([row["value"] for row in rows], [max(row[key], 1e-9) for row in rows], "o-",
-                          label=f"{what}, exponent {slope:.2f}")  # fmt: skip
+                costs = [max(row[key], 1e-3) for row in rows]
+                ax.loglog([row["size"] for row in rows], costs, "o-", label=f"{what}: {slope:.2f}")
             ax.set_xlabel(name)
-            ax.set_ylabel({"seconds": "seconds per round", "megabytes": "MB beyond X"}[key])
-            ax.legend(fontsize=7)
+            ax.set_ylabel({"seconds": "processor seconds", "megabytes": "MB beyond the data"}[key])
+            ax.legend(fontsize=7, title="exponent", title_fontsize=7)
     figure.tight_layout()
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description="How the cost of a fit grows.")
-    parser.add_argument("--quick", action="store_true", help="toy sizes: shows that it runs")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description="How cost grows.")
+    parser.add_argument(
+        "--quick", action="store_true", help="count operations at toy sizes; exit 1 if they grow too fast"
+    )
+    parser.add_argument("--again", action="store_true", help="forget earlier measurements")
     options = parser.parse_args()
-    report = run(quick=options.quick)
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    print(f"{report.title}\n\n{report.table()}\n")
+    if options.quick:
+        problems = [problem for series in SERIES for problem in worse(series)]
+        sys.exit("\n".join(problems) if problems else 0)
+    cells = RESULTS / "scale-cells.json"
+    if options.again:
+        cells.unlink(missing_ok=True)
+    report = run(cells)
+    print(f"\n{report.title}\n\n{report.table()}\n\n{report.notes[0]}")
     print(f"written: {report.write(RESULTS, 'make bench-scale')}")
     draw(report, RESULTS / "scale.png")
     print(f"written: {RESULTS / 'scale.png'}")

@@ -1,18 +1,42 @@
-"""The cost of a fit grows as documented: operations are counted, the clock plays no part."""
+"""Cost grows as documented: operations are counted, the clock plays no part."""
 
 from __future__ import annotations
 
 import pytest
 
-from benchmarks.scale import EXPECTED_OPERATIONS, QUICK_BASE, QUICK_GROWING, exponent, operations
+from benchmarks import scale
+
+FITS = [series for series in scale.SERIES if series.what.startswith("fit")]
 
 
-@pytest.mark.parametrize("name", list(QUICK_GROWING))
-def test_operations_of_a_round_grow_as_documented(name):
-    sizes = QUICK_GROWING[name]
-    counts = [operations(**{**QUICK_BASE, name: size}) for size in sizes]
-    assert exponent(sizes, counts) <= EXPECTED_OPERATIONS[name] + 0.1, counts
+@pytest.mark.parametrize("series", FITS, ids=lambda series: f"{series.what}-{series.grows}")
+def test_operations_of_a_round_grow_as_documented(series):
+    assert scale.worse(series) == []
+
+
+def test_a_cost_that_grows_too_fast_is_found(monkeypatch):
+    monkeypatch.setattr(scale, "operations", lambda what, rows, **others: {"operations": rows**2.0})
+    series = next(series for series in scale.SERIES if series.grows == "rows")
+    assert scale.worse(series) == [f"{series.what}: operations grow with rows to the power 2.00, above 1."]
+
+
+def test_measurements_are_not_repeated_and_sizes_that_take_too_long_are_left_out(monkeypatch, tmp_path):
+    made = []
+
+    def measured(function, what, rows, **others):
+        made.append(rows)
+        return {"seconds": rows / 1000, "megabytes": 1.0, "whole": rows / 1000}
+
+    monkeypatch.setattr(scale, "in_fresh_process", measured)
+    monkeypatch.setattr(scale, "SERIES", [scale.Series("open", "rows", (10_000, 100_000, 1_000_000), (), 1, 1)])
+    report = scale.run(tmp_path / "cells.json")
+    assert made == [10_000, 100_000] and [row["size"] for row in report.rows] == made
+    assert report.rows[0]["time_exponent"] == pytest.approx(1.0)
+    scale.run(tmp_path / "cells.json")
+    assert made == [10_000, 100_000]
+    scale.draw(report, tmp_path / "scale.png")
+    assert (tmp_path / "scale.png").stat().st_size > 0
 
 
 def test_an_exponent_is_the_slope_of_the_logarithms():
-    assert exponent([1, 10, 100], [3.0, 300.0, 30_000.0]) == pytest.approx(2.0)
+    assert scale.exponent([1, 10, 100], [3.0, 300.0, 30_000.0]) == pytest.approx(2.0)
