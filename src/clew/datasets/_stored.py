@@ -91,6 +91,7 @@ class StoredRows:
         self.source, self.shape, self.dtype, self.columns = source, shape, np.dtype(dtype), columns
         self.fingerprint = fingerprint or Fingerprint(())
         self._read, self._file = read, file
+        self._is_copy = False
         self._prepare: Callable[[npt.NDArray[Any]], npt.NDArray[Any]] | None = None
 
     def __repr__(self) -> str:
@@ -128,13 +129,18 @@ class StoredRows:
             self.source, self.shape, self.dtype, self._read,
             columns=self.columns, fingerprint=self.fingerprint, file=self._file,
         )  # fmt: skip
-        before = self._prepare
+        before, rows._is_copy = self._prepare, self._is_copy
         rows._prepare = function if before is None else lambda block: function(before(block))
         return rows
 
     def check_unchanged(self) -> None:
         """Raise an error if a file behind these rows has changed."""
         self.fingerprint.check()
+
+    def check_consistent(self) -> None:
+        """Raise an error if some rows may have been read before a change of their file, and others after it."""
+        if not self._is_copy:
+            self.check_unchanged()
 
     def close(self) -> None:
         """Close the file. A temporary file is deleted."""
@@ -233,13 +239,18 @@ def check_block(rows: npt.NDArray[Any], first: int, columns: tuple[str, ...] | N
     raise DataError(f"X contains {what} at row {first + row}, column {named}. Fill it in, or drop the row.")
 
 
+def _reason(error: BaseException) -> str:
+    """The message of an error, for the end of a sentence."""
+    return str(error).rstrip(". ")
+
+
 def _npy(path: Path) -> StoredRows:
     """Rows of a .npy file, read in place."""
     fingerprint = Fingerprint.of([path])
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError) as error:
-        raise FileError(f"Cannot read {path}: {error}.") from error
+        raise FileError(f"Cannot read {path}: {_reason(error)}.") from error
     if array.ndim != 2 or array.dtype.kind not in "fiub" or not array.size:
         raise DataError(
             f"{path} holds an array of shape {array.shape} and type {array.dtype}: expected rows of numbers."
@@ -307,7 +318,7 @@ def _parquet(path: Path, names: list[str] | None) -> tuple[str, int, Any, Finger
         try:
             opened.append(pyarrow.parquet.ParquetFile(one, buffer_size=1 << 20, pre_buffer=False))
         except (OSError, ValueError) as error:
-            raise FileError(f"Cannot read {one}: {error}.") from error
+            raise FileError(f"Cannot read {one}: {_reason(error)}.") from error
     schemas = [file.schema_arrow for file in opened]
     for file in opened:
         file.close()
@@ -326,7 +337,7 @@ def _parquet(path: Path, names: list[str] | None) -> tuple[str, int, Any, Finger
                 if isinstance(error, DataError | FileError):
                     raise
                 fingerprint.check()
-                raise FileError(f"Cannot read {one}: {error}.") from error
+                raise FileError(f"Cannot read {one}: {_reason(error)}.") from error
 
     return str(path), n_rows, _common_type(schemas[0], wanted), fingerprint, batches()
 
@@ -487,7 +498,7 @@ def _spooled(
             raise DataError(f"{source}: no rows. Give at least one.")
     except OSError as error:
         file.close()
-        if error.errno == errno.ENOSPC:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise _no_room(folder, source) from None
         raise
     except BaseException:
@@ -496,7 +507,9 @@ def _spooled(
     shape, kind = (n_written, n_columns), np.dtype(dtype)
     opened = _OpenFile(file)
     read = _reading(opened, 0, n_columns, kind)
-    return StoredRows(source, shape, kind, read, columns=columns, fingerprint=fingerprint, file=opened)
+    stored = StoredRows(source, shape, kind, read, columns=columns, fingerprint=fingerprint, file=opened)
+    stored._is_copy = True
+    return stored
 
 
 def _check_room(folder: str, source: str, n_rows: int | None, n_columns: int, dtype: np.dtype[Any]) -> None:

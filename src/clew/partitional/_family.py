@@ -34,6 +34,7 @@ from clew._validation import (
 )
 from clew._words import listed
 from clew.constraints import Closure, Constraints
+from clew.datasets import StoredRows
 from clew.exceptions import DataTypeError, FewerClustersWarning, ParameterError
 from clew.partitional._checkpoint import current_checkpoint
 from clew.partitional._geometry import FloatArray, IntArray, NamedRows, Problem
@@ -287,6 +288,8 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         known = self._usable(known)
         self._refuse_too_many_clusters(len(rows))
         labels = self._fit(rows, known, weights, self._generator(), named)
+        if isinstance(rows, StoredRows):
+            rows.check_consistent()
         self.__dict__.pop("classes_", None)
         if known.classes is not None:
             self.classes_ = cluster_names(known.classes, np.empty(0, dtype=np.int64), self.cluster_labels_)

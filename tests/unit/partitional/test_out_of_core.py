@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import shutil
 from collections import namedtuple
@@ -13,7 +15,7 @@ import clew
 from clew import CVQE, LCVQE, ConstrainedKMeans, Constraints, COPKMeans, IGKMeans, PCKMeans, SeededKMeans
 from clew.datasets import open_rows
 from clew.exceptions import ContradictoryConstraintsError, DataError, DataTypeError, FileError
-from clew.partitional import _geometry, _seeding
+from clew.partitional import _geometry, _lloyd, _seeding
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -163,6 +165,30 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path, monkeypatch):
         SeededKMeans(3).fit(path)
 
 
+def test_a_npy_file_that_grows_between_rounds_is_refused(tmp_path, monkeypatch):
+    X, _ = rows_and_classes("float32")
+    path = sources(tmp_path, X)["npy"]
+    log = _lloyd._log
+
+    def appending(*args):
+        with open(path, "ab") as file:
+            file.write(b"more")
+        log(*args)
+
+    monkeypatch.setattr(_lloyd, "_log", appending)
+    model = SeededKMeans(3)
+    with pytest.raises(FileError, match=r"rows.npy grew while it was read"):
+        model.fit(path)
+    assert not hasattr(model, "labels_")
+
+
+class FullFile(io.BytesIO):
+    """A file on a disk with a quota."""
+
+    def write(self, data):
+        raise OSError(errno.EFBIG, "File too large")
+
+
 def test_a_disk_without_room_is_named_and_nothing_is_left_behind(tmp_path, monkeypatch):
     X, _ = rows_and_classes("float32")
     path = sources(tmp_path, X)["parquet"]
@@ -179,6 +205,9 @@ def test_a_disk_without_room_is_named_and_nothing_is_left_behind(tmp_path, monke
         monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb", 0))
         with pytest.raises(FileError, match="No room in"):
             SeededKMeans(3).fit(path)
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: FullFile())
+    with pytest.raises(FileError, match="No room in"):
+        SeededKMeans(3).fit(path)
     assert list(scratch.iterdir()) == []
 
 
