@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import clew
-from clew import CVQE, LCVQE, ConstrainedKMeans, Constraints, COPKMeans, GraphPropagation, PCKMeans, SeededKMeans
+from clew import (
+    CVQE,
+    LCVQE,
+    ConstrainedKMeans,
+    Constraints,
+    COPKMeans,
+    GraphPropagation,
+    PCKMeans,
+    SampledBalancedKMeans,
+    SeededKMeans,
+)
 from clew.exceptions import DataError, DataTypeError, TooLargeError
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
@@ -52,6 +63,33 @@ def test_dask_arrays_give_the_labels_of_the_rows_in_memory(method, metric):
         assert (found.cluster_sizes_ == sizes).all()
         assert found.objective_ == pytest.approx(objective, rel=1e-6)
         assert (found.predict(lazy).compute() == model.predict(X)).all()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("known", ["nothing", "pairs", "both"])
+def test_balanced_clusters_of_dask_arrays_are_those_of_the_rows_in_memory(metric, known):
+    """With a sample smaller than the rows, and a larger one; with limits, and without."""
+    X, classes = rows_and_classes()
+    known, lazy = knowledge(classes)[known], da.from_array(X, chunks=(70, 3))
+    for limits in ({"tolerance": 0}, {"size_min": 60, "size_max": 100, "sample_size": 50}, {"sample_size": 50}):
+        model = SampledBalancedKMeans(3, metric=metric, n_init=1, random_state=0, **limits)
+        expected = model.fit(X, constraints=known)
+        found = clone(model).fit(lazy, constraints=known)
+        assert isinstance(found.labels_, da.Array) and found.labels_.chunks == ((70, 70, 70, 30),)
+        assert (found.labels_.compute() == expected.labels_).all()
+        assert found.cluster_sizes_.tolist() == expected.cluster_sizes_.tolist()
+        assert found.violated_must_link_.tolist() == expected.violated_must_link_.tolist() == []
+        np.testing.assert_allclose(found.cluster_centers_, expected.cluster_centers_, rtol=1e-6)
+        assert (found.predict(lazy).compute() == expected.predict(X)).all()
+
+
+def test_balanced_clusters_count_the_weights_of_dask_rows():
+    X, _ = rows_and_classes()
+    weights = np.random.default_rng(1).integers(1, 4, len(X)).astype(float)
+    model = SampledBalancedKMeans(3, tolerance=0.1, size_unit="weight", sample_size=60, n_init=1, random_state=0)
+    expected = model.fit(X, sample_weight=weights)
+    found = clone(model).fit(da.from_array(X, chunks=(100, 4)), sample_weight=weights)
+    assert (found.labels_.compute() == expected.labels_).all()
 
 
 def test_frames_weights_and_names_of_classes():
@@ -134,6 +172,10 @@ def test_two_worker_processes_give_the_labels_of_the_rows_in_memory(client):
             expected = method(3, **settings).fit(X, constraints=known)
             found = method(3, **settings).fit(lazy, constraints=known)
             assert (found.labels_.compute() == expected.labels_).all(), method
+        for limits in ({"tolerance": 0}, {"size_max": 90, "sample_size": 60}):
+            balanced = SampledBalancedKMeans(3, n_init=1, random_state=0, **limits)
+            expected = balanced.fit(X, constraints=known).labels_
+            assert (clone(balanced).fit(lazy, constraints=known).labels_.compute() == expected).all(), limits
 
 
 @pytest.mark.slow

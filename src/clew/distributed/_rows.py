@@ -118,6 +118,10 @@ class DaskRows:
         """The nearest centre of every row."""
         return DaskLabels(self, scoring, _NO_ROWS, np.empty(0, dtype=np.int32))
 
+    def aligned(self, labels: npt.NDArray[Any]) -> Any:
+        """Labels in this process as a Dask array with the blocks of the rows."""
+        return dask.array.from_array(labels, chunks=(tuple(np.diff(self.starts).tolist()),))
+
     def close(self) -> None:
         """Do nothing, because the blocks belong to the user."""
 

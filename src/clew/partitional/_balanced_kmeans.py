@@ -18,6 +18,7 @@ from clew.partitional._cop_kmeans import cop_kmeans
 from clew.partitional._family import COMMON_PARAMETERS, SOFT_CONSTRAINTS, KMeansFamily
 from clew.partitional._geometry import IntArray, Labels, Problem
 from clew.partitional._lloyd import Solution, lloyd
+from clew.partitional._reduction import cluster_masses, labels_at
 from clew.partitional._seeding import Start
 from clew.partitional._sizes import LIMIT, SizedPolicy, SizeLimits, matched_start, read_limits, unit_costs
 from clew.solvers.coloring import WORK_LIMIT as COLORING_WORK
@@ -218,7 +219,7 @@ class BalancedKMeans(KMeansFamily):
         if policy.packing.is_flow:
             return found
         for attempt in range(_PROOFS):
-            labels = found.labels[closed.first_row]
+            labels = labels_at(found.labels, closed.first_row)
             costs = unit_costs(problem, units, found.centers)
             proof = policy.packing.prove(costs, labels)
             before = float(costs[np.arange(len(labels)), labels].sum())
@@ -255,8 +256,7 @@ class BalancedKMeans(KMeansFamily):
         )
 
     def _keep(self, found: Solution) -> None:
-        counts = np.bincount(found.labels, weights=found.problem.row_weights, minlength=len(found.centers))
-        self.cluster_weights_ = counts.astype(np.float64)
+        self.cluster_weights_ = cluster_masses(found.problem, found.labels, len(found.centers))
         is_proven = self.objective_ - self.lower_bound_ <= _PROVEN * max(found.problem.scale, 0.0)
         self.lower_bound_ = self.objective_ if is_proven else float(self.lower_bound_)
 

@@ -281,10 +281,14 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
                     rows.close()
         return self
 
+    def _named_rows(self, constraints: Constraints) -> tuple[Constraints, IntArray | None]:
+        """Constraints about the rows that they name only, and these rows. None: the constraints are about all rows."""
+        return constraints.compact()
+
     def _fit_remote(self, rows: Any, y: Any, constraints: Any, weights: FloatArray) -> None:
         """Fit rows that are not in memory; constraints are renumbered to the rows that they name."""
         self._refuse_constraints_as_y(y, len(rows))
-        known, named = Constraints.of(constraints, n_samples=len(rows)).compact()
+        known, named = self._named_rows(Constraints.of(constraints, n_samples=len(rows)))
         known = self._usable(known)
         self._refuse_too_many_clusters(len(rows))
         labels = self._fit(rows, known, weights, self._generator(), named)
@@ -293,10 +297,13 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
         self.__dict__.pop("classes_", None)
         if known.classes is not None:
             self.classes_ = cluster_names(known.classes, np.empty(0, dtype=np.int64), self.cluster_labels_)
-        self._set_labels(known, labels_at(labels, named))
-        self.violated_must_link_ = named[self.violated_must_link_]
-        self.violated_cannot_link_ = named[self.violated_cannot_link_]
-        self.labels_ = self._with_class_names(as_array(labels))
+        if named is None:
+            labels = np.asarray(as_array(labels))
+        self._set_labels(known, labels if named is None else labels_at(labels, named))
+        if named is not None:
+            self.violated_must_link_ = named[self.violated_must_link_]
+            self.violated_cannot_link_ = named[self.violated_cannot_link_]
+        self.labels_ = self._with_class_names(as_array(labels, rows))
         n_found = int(np.count_nonzero(self.cluster_sizes_))
         if self.capabilities.needs_n_clusters and n_found < int(self.n_clusters) and not is_quiet():
             warn_caller(

@@ -138,7 +138,8 @@ def _assign_units(
     before = unit_labels.copy()
     score, price = policy.assign(problem, units, centers, unit_labels)
     tally.totals += (score, float(np.count_nonzero(before != unit_labels)))
-    add_points(units.points, units.weights, unit_labels, tally.sums, tally.masses)
+    for here, points in units.blocks():
+        add_points(points, units.weights[here], unit_labels[here], tally.sums, tally.masses)
     rows.place(problem.places(units.rows), unit_labels[units.unit_of])
     return price
 
@@ -165,14 +166,18 @@ def _restart_empty(
     n_wanted = int(empty.sum())
     found = rows.farthest(problem, centers, n_wanted)
     if units is not None and policy is not None:
-        costs = problem.own_costs(units.points, centers, unit_labels)
-        gain = problem.gains(square_norms(units.points), costs) * units.weights
+        gain = np.empty(len(units))
+        for here, points in units.blocks():
+            gain[here] = problem.gains(square_norms(points), problem.own_costs(points, centers, unit_labels[here]))
+        gain *= units.weights
         gain = np.where(policy.movable(units), gain, 0.0)
         first = np.full(len(units), problem.n_rows)
         np.minimum.at(first, units.unit_of, problem.places(units.rows))
         best = np.argsort(-gain, kind="stable")[:n_wanted]
         found += [
-            Candidate(float(gain[one]), int(first[one]), dense(units.points[[one]])) for one in best if gain[one] > 0
+            Candidate(float(gain[one]), int(first[one]), dense(units.points[np.array([one])]))
+            for one in best
+            if gain[one] > 0
         ]
     for cluster, candidate in zip(np.flatnonzero(empty), highest(found, n_wanted), strict=False):
         centers[cluster] = problem.as_centers(candidate.point)

@@ -145,6 +145,8 @@ def assign_free(
 
 def row_labels(problem: Problem, tied: IntArray) -> RowLabels:
     """Labels for a run over the rows of a problem. Rows on other machines have their own class of labels."""
+    if len(tied) == problem.n_rows:
+        return AllTied(problem, tied)
     make = getattr(problem.X, "row_labels", RowLabels)
     return cast(RowLabels, make(problem, tied))
 
@@ -202,6 +204,17 @@ class RowLabels:
         search = partial(farthest_in_chunk, problem.without_rows(), centers, n_wanted)
         chunks = map_chunks(problem.X, search, self.values, self._free, problem.weights)
         return highest([one for found in chunks for one in found], n_wanted)
+
+
+class AllTied(RowLabels):
+    """Labels of rows that are all assigned by a policy, so that no pass over free rows is needed."""
+
+    def assign(self, problem: Problem, centers: FloatArray, run: Map) -> Tally:
+        self._tally, self._X = Tally.empty(*centers.shape), problem.X
+        return self._tally.rounded()
+
+    def farthest(self, problem: Problem, centers: FloatArray, n_wanted: int) -> list[Candidate]:
+        return []
 
 
 def farthest_in_chunk(

@@ -27,9 +27,11 @@ def open_remote(X: Any) -> Any:
     return open_rows(X)
 
 
-def as_array(labels: Any) -> Any:
-    """Labels as an array: of Dask if they are on other machines."""
-    return labels.array() if hasattr(labels, "array") else labels
+def as_array(labels: Any, rows: Any = None) -> Any:
+    """Labels as an array: of Dask if they, or their rows, are on other machines."""
+    if hasattr(labels, "array"):
+        return labels.array()
+    return rows.aligned(labels) if hasattr(rows, "aligned") else labels
 
 
 def predicted(model: Any, X: Any) -> Any:

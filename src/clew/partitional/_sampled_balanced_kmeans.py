@@ -106,7 +106,7 @@ class SampledBalancedKMeans(BalancedKMeans):
     [12500, 12500, 12500, 12500]
     """
 
-    _capabilities = BalancedKMeans._capabilities
+    _capabilities = replace(BalancedKMeans._capabilities, out_of_core=True)
     _parameters: ClassVar[dict[str, Allowed]] = {
         **BalancedKMeans._parameters,
         "sample_size": words("auto") | integer(1),
@@ -150,12 +150,17 @@ class SampledBalancedKMeans(BalancedKMeans):
             cls(n_clusters=3, sample_size=15, init="k-means++", metric="cosine", random_state=0),
         ]
 
+    def _named_rows(self, constraints: Constraints) -> tuple[Constraints, None]:
+        return constraints, None  # limits concern all rows
+
     def _best_start(
         self, problem: Problem, constraints: Constraints, closed: Closure, clusters: IntArray, rng: np.random.Generator
     ) -> Solution:
         limits = self._limits(problem)
         n_sample = self._n_sample(problem, limits, len(clusters))
         found = None
+        if n_sample >= problem.n_rows and hasattr(problem.X, "prepared"):  # not in memory, but few
+            problem = replace(problem, X=problem.X[np.arange(problem.n_rows)])
         if n_sample < problem.n_rows:
             rows = draw_sample(problem, closed, n_sample, rng)
             found = self._clustered_sample(problem, constraints, limits, rows, clusters, rng)

@@ -17,6 +17,8 @@ from scipy import sparse
 from clew.kernels.assign import add_rows
 from clew.partitional._geometry import BLOCK_ENTRIES, LEAST_BLOCK_ROWS, FloatArray, IntArray, Labels, Problem
 
+# Units whose rows are outside memory are read by the block.
+_BLOCK_UNITS = 16_384
 # Units of weight 0 cost next to nothing anywhere, but still prefer the nearest centre.
 NO_WEIGHT = 1e-200
 
@@ -47,11 +49,20 @@ class Units:
         counts = np.bincount(unit_of, minlength=n_units)
         share = np.where(totals[unit_of] > 0, weights, 1) / np.where(totals > 0, totals, counts)[unit_of]
         mixing = sparse.csr_matrix((share, (unit_of, np.arange(len(rows)))), shape=(n_units, len(rows)))
-        points = mixing.astype(problem.X.dtype) @ problem.points(rows)
-        return cls(points, totals, rows, unit_of)
+        mixing = mixing.astype(problem.X.dtype)
+        if _is_outside(problem.X) and problem.named is None:
+            return cls(JoinedRows(problem.X, mixing, rows), totals, rows, unit_of)
+        return cls(mixing @ problem.points(rows), totals, rows, unit_of)
 
     def __len__(self) -> int:
         return len(self.weights)
+
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        """All units with their points: at once, or by the block if their rows are outside memory."""
+        step = _BLOCK_UNITS if _is_outside(self.points) else max(len(self), 1)
+        for start in range(0, len(self), step):
+            here = slice(start, min(start + step, len(self)))
+            yield here, self.points if step == len(self) else self.points[np.arange(here.start, here.stop)]
 
     @cached_property
     def alike(self) -> bool:
@@ -83,6 +94,24 @@ class Units:
         """Weighted score of a labelling."""
         blocks = self.costs(problem, centers, None)
         return sum(float(scores[np.arange(len(chosen)), labels[chosen]].sum()) for chosen, scores in blocks)
+
+
+class JoinedRows:
+    """Means of rows outside memory, computed for the units that are asked for."""
+
+    def __init__(self, X: Any, mixing: Any, rows: IntArray) -> None:
+        self._X, self._mixing, self._rows = X, mixing, rows
+
+    def __getitem__(self, units: IntArray) -> Any:
+        """The points of some units."""
+        part = self._mixing[units]
+        used, place = np.unique(part.indices, return_inverse=True)
+        shape = (part.shape[0], len(used))
+        return sparse.csr_matrix((part.data, place, part.indptr), shape=shape) @ self._X[self._rows[used]]
+
+
+def _is_outside(points: Any) -> bool:
+    return not isinstance(points, np.ndarray) and not sparse.issparse(points)
 
 
 def add_points(points: Any, weights: FloatArray, labels: Labels, sums: FloatArray, masses: FloatArray) -> None:

@@ -10,6 +10,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import clew
 from clew import CVQE, LCVQE, ConstrainedKMeans, Constraints, COPKMeans, IGKMeans, PCKMeans, SeededKMeans
@@ -146,6 +147,18 @@ def test_a_column_that_changes_its_type_between_files_is_refused(tmp_path):
     pq.write_table(changed, tmp_path / "b.parquet")
     with pytest.raises(DataError, match=r"Column 'c1' of .*b.parquet has type string"):
         SeededKMeans(3).fit(tmp_path / "b.parquet")
+
+
+def test_balanced_clusters_of_files_are_those_of_the_rows_in_memory(tmp_path, small_chunks):
+    X, classes = rows_and_classes("float32")
+    known = Constraints.sample(classes, 30, balance=0.5, random_state=0)
+    model = clew.SampledBalancedKMeans(3, tolerance=0, sample_size=60, n_init=1, random_state=0)
+    expected = model.fit(X, constraints=known).labels_
+    for name in ("npy", "parquet"):
+        shutil.rmtree(tmp_path / "parts", ignore_errors=True)
+        found = clone(model).fit(sources(tmp_path, X)[name], constraints=known)
+        assert (found.labels_ == expected).all()
+        assert found.cluster_sizes_.tolist() == [100, 100, 100]
 
 
 def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path, monkeypatch):
