@@ -12,7 +12,7 @@ import pytest
 
 import clew.kernels
 from clew import Constraints
-from clew.kernels import assign
+from clew.kernels import assign, own_distances
 from clew.partitional import _ties
 from clew.partitional._geometry import Problem
 from clew.partitional._ties import TiedAssignment, component_units, hard_ties, priced_ties
@@ -56,13 +56,13 @@ class Costs:
             yield chosen, self._costs[chosen]
 
 
+@pytest.mark.parametrize("module", [own_distances, interpreted("own_distances")], ids=["compiled", "interpreted"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_own_distances_are_those_of_each_row_to_its_centre(kernels, dtype):
+def test_own_distances_are_those_of_each_row_to_its_centre(module, dtype):
     rng = np.random.default_rng(0)
     X, centers = rng.integers(-9, 9, (20, 3)).astype(dtype), rng.integers(-9, 9, (4, 3)).astype(np.float64)
-    labels = rng.integers(0, 4, 20).astype(np.int32)
-    costs = np.empty(20)
-    kernels.own_distances(X, centers, labels, costs)
+    labels, costs = rng.integers(0, 4, 20).astype(np.int32), np.empty(20)
+    module.own_distances(X, centers, labels, costs)
     assert costs.tolist() == [
         sum((x - c) ** 2 for x, c in zip(X[i], centers[labels[i]], strict=True)) for i in range(20)
     ]

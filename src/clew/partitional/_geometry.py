@@ -28,7 +28,7 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from clew.datasets import StoredRows
-from clew.kernels.assign import own_distances
+from clew.kernels.own_distances import own_distances
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
