@@ -102,4 +102,20 @@ def asked(data, n_clusters, noise, seed):
     oracle = Oracle(data.y, noise=noise, unsure=0.1, random_state=seed)
     for _ in range(20):
         questions.tell(pair := questions.ask(), oracle(pair))
-    return [(one.question.key, one.question.why, one.answer) for one in questions.answers], questions.labels().tolist()
+    doubts = questions.strategy.answer_doubts(questions.view) or {}
+    return (
+        [(one.question.key, one.question.why, one.answer) for one in questions.answers],
+        questions.labels().tolist(),
+        {pair: float(np.nan_to_num(doubt, nan=-1.0)) for pair, doubt in doubts.items()},
+    )
+
+
+def test_kernels_between_all_rows_inherit_from_micro_clusters():
+    X = truth(0)[0]
+    with representatives(8):
+        auto = Auto()
+        view = Questions(X, auto, n_clusters=3, random_state=0).view
+        micro, of_rows, between = auto._micro_clusters(view), auto.kernel_sum(view), auto._kernels(view)
+    assert of_rows.n_rows == N
+    assert (of_rows.partitions[:, micro.medoids] == between.partitions).all()
+    assert (of_rows.walk[:, micro.medoids].toarray()[micro.medoids] == between.walk.toarray()).all()

@@ -1,0 +1,145 @@
+"""`Auto` on many rows: representatives on all rows against the exact form on 10,000 of them, and waiting times.
+
+`python -m benchmarks many-rows` compares the ARI on MNIST and Fashion-MNIST (60,000 rows, 50 principal components) and
+on five drawn tables. `python -m benchmarks many-rows-speed` measures processor seconds and memory.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import make_moons
+from sklearn.decomposition import PCA
+from sklearn.neighbors import NearestNeighbors
+
+from benchmarks._harness import Report, in_fresh_process, peak_megabytes
+from benchmarks.questions import published
+from clew._neighbours import nearest_neighbours
+from clew.active import Auto, Oracle, Questions
+from clew.evaluation import adjusted_rand_score
+
+BUDGETS = (50, 100, 200)
+N_EXACT = 10_000
+TABLES = ("mnist", "fashion_mnist", "overlap", "unequal", "moons", "stripes", "duplicates")
+SPEED = (("blobs", 100_000, 10), ("blobs", 1_000_000, 10))
+
+
+def run(*, quick: bool) -> Report:
+    tables = ("moons",) if quick else TABLES
+    seeds, budgets = (range(1), (5,)) if quick else (range(2), BUDGETS)
+    rows: list[dict[str, Any]] = []
+    for name in tables:
+        for form in ("exact, 10,000 rows", "representatives, all rows"):
+            kept = form.startswith("exact")
+            found = [in_fresh_process(curve, name=name, exact=kept, seed=seed, budgets=list(budgets)) for seed in seeds]
+            mean = np.mean([one["ari"] for one in found], axis=0)
+            cells = {f"ari_{budget}": float(value) for budget, value in zip(budgets, mean, strict=True)}
+            rows.append({"table": name, "form": form, "rows": found[0]["rows"], **cells})
+            print(rows[-1], flush=True)
+    columns = {"table": "table", "form": "form", "rows": "rows", **{f"ari_{b}": f"ARI at {b}" for b in budgets}}
+    notes = [f"Means of {len(seeds)} seeds. Right answers, the number of clusters is known."]
+    return Report("many-rows", "Auto on representatives against the exact form on a sample", columns, rows, notes)
+
+
+def curve(name: str, exact: bool, seed: int, budgets: list[int]) -> dict[str, Any]:
+    """ARI after each number of questions."""
+    X, y = table(name)
+    if exact:
+        kept = np.sort(np.random.default_rng(seed).choice(len(X), N_EXACT, replace=False))
+        X, y = X[kept], y[kept]
+    questions = Questions(X, Auto(random_state=seed), n_clusters=len(np.unique(y)), random_state=seed)
+    oracle, found = Oracle(y), []
+    for n_asked in range(max(budgets) + 1):
+        if n_asked in budgets:
+            found.append(adjusted_rand_score(y, questions.labels()))
+        if (pair := questions.ask()) is not None:
+            questions.tell(pair, oracle(pair))
+    return {"ari": found, "rows": len(X)}
+
+
+def table(name: str) -> tuple[Any, Any]:
+    """Rows and classes of a named or drawn table."""
+    rng = np.random.default_rng(11)
+    if name in ("mnist", "fashion_mnist"):
+        X, y = published(name)
+        return PCA(50, random_state=0).fit_transform(X.astype(np.float32) / 255).astype(np.float64), y
+    if name == "moons":
+        X, y = make_moons(80_000, noise=0.12, random_state=0)
+        return X, y
+    if name == "stripes":
+        y = rng.integers(4, size=100_000)
+        return np.column_stack([rng.normal(size=100_000) * 5, y + rng.normal(size=100_000) * 0.18]), y
+    if name == "unequal":  # the smallest class has 0.5 % of the rows
+        return _gaussians(200_000, 8, 1.3, [0.5, 0.3, 0.15, 0.045, 0.005])
+    if name == "overlap":
+        return _gaussians(100_000, 12, 0.8, [0.1] * 10)
+    X, y = _gaussians(6_000, 6, 1.1, [0.2] * 5)  # duplicates: each row ten times
+    return np.repeat(X, 10, axis=0), np.repeat(y, 10)
+
+
+def _gaussians(n_rows: int, n_columns: int, apart: float, shares: list[float]) -> tuple[Any, Any]:
+    rng = np.random.default_rng(5)
+    centers = rng.normal(size=(len(shares), n_columns)) * apart
+    y = rng.choice(len(shares), n_rows, p=shares)
+    return centers[y] + rng.normal(size=(n_rows, n_columns)) * rng.uniform(0.6, 1.2, size=(len(shares), 1))[y], y
+
+
+def run_speed(*, quick: bool) -> Report:
+    sizes = (("blobs", 2_000, 3),) if quick else SPEED
+    rows = []
+    for name, n_rows, k in sizes:
+        rows.append({"table": name, "rows": n_rows, "groups": k, **in_fresh_process(waiting, n_rows=n_rows, k=k)})
+        print(rows[-1], flush=True)
+    columns = {
+        "table": "table",
+        "rows": "rows",
+        "groups": "groups",
+        "first": "first question, s",
+        "median": "next, median, s",
+        "p95": "next, 95th percentile, s",
+        "labels": "labels, s",
+        "megabytes": "peak beyond X, MB",
+        "recall": "recall of 10 neighbours",
+    }
+    notes = ["Processor seconds, one thread, 16 columns, 100 answers. The recall is of the graph of micro-clusters."]
+    return Report("many-rows-speed", "Waiting for a question about many rows", columns, rows, notes)
+
+
+def waiting(n_rows: int, k: int) -> dict[str, float]:
+    """Processor seconds of the first and the next questions, peak memory, and recall of the neighbour search."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(k, size=n_rows)
+    X = (rng.normal(size=(k, 16)) * 1.5)[y] + rng.normal(size=(n_rows, 16))
+    found: dict[str, float] = {}
+
+    def work() -> None:
+        started = time.process_time()
+        questions, oracle, seconds = Questions(X, n_clusters=k, random_state=0), Oracle(y), []
+        pair = questions.ask()
+        found["first"] = time.process_time() - started
+        for _ in range(100):
+            questions.tell(pair, oracle(pair))
+            started = time.process_time()
+            pair = questions.ask()
+            seconds.append(time.process_time() - started)
+        found["median"], found["p95"] = float(np.median(seconds)), float(np.quantile(seconds, 0.95))
+        questions.labels()
+        started = time.process_time()
+        questions.tell(pair, oracle(pair))
+        questions.labels()
+        found["labels"] = time.process_time() - started
+        micro = questions.strategy._micro_clusters(questions.view)
+        found["recall"] = recall(micro.centers if micro is not None else X)
+
+    found["megabytes"] = peak_megabytes(work)
+    return found
+
+
+def recall(points: Any) -> float:
+    """Share of ten true neighbours that the search finds, for 500 points."""
+    some = np.linspace(0, len(points) - 1, min(len(points), 500)).astype(np.int64)
+    ours = nearest_neighbours(points, 10)[1][some]
+    true = NearestNeighbors(n_neighbors=11, algorithm="brute").fit(points).kneighbors(points[some])[1][:, 1:]
+    return float(np.mean([len(np.intersect1d(one, two)) / 10 for one, two in zip(ours, true, strict=True)]))
