@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -212,6 +213,8 @@ def test_a_contradiction_in_the_log_is_kept_out_of_use(strategy):
     run_out(questions, Oracle(y))
     (conflict,) = questions.conflicts
     assert (conflict.chain[0], conflict.chain[-1]) == (0, 6)  # through row 3, or through a row of a second opinion
+    stated = {frozenset(pair) for pair in questions.stated.must_link.tolist()}
+    assert all(frozenset(step) in stated for step in pairwise(conflict.chain))
     assert questions.view.knowledge.relation(0, 6) is SAME
 
 

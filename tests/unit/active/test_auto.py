@@ -189,8 +189,9 @@ def test_without_contradictions_nobody_is_doubted(seed):
     assert len(checks) <= 0.05 * len(questions.answers)
 
 
-@pytest.mark.parametrize("number", [0, 6])  # sessions in which wrong answers come early
-def test_wrong_answers_are_found_and_do_not_spread(number):
+@pytest.mark.parametrize(("number", "n_found", "share_believed"), [(0, 6, 1.0), (6, 3, 0.95)])
+def test_wrong_answers_are_found_and_do_not_spread(number, n_found, share_believed):
+    """Sessions in which wrong answers come early: six and seven of sixty."""
     _, y, questions = noisy_session(number)
     wrong = np.array(
         [(entry.answer is SAME) != (y[entry.question.first] == y[entry.question.second]) for entry in questions.answers]
@@ -200,8 +201,8 @@ def test_wrong_answers_are_found_and_do_not_spread(number):
     assert adjusted_rand_score(y, questions.labels()) > 0.95
     auto = Auto()
     agreement = auto._beliefs(auto._model(questions.view)).agreement
-    assert (agreement[wrong] < 0.5).sum() >= 3
-    assert (agreement[~wrong] > 0.5).mean() >= 0.9
+    assert (agreement[wrong] < 0.5).sum() >= n_found
+    assert (agreement[~wrong] > 0.5).mean() >= share_believed
 
 
 def test_before_the_first_contradiction_checks_are_few_and_about_what_is_implied():
