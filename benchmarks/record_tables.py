@@ -112,7 +112,7 @@ _VENUES = (
     "international conference on databases", "journal of the statistical association",
     "proceedings of the conference on knowledge discovery", "university press",
 )  # fmt: skip
-_KEYS = "abcdefghijklmnopqrstuvwxyz"
+KEYS = "abcdefghijklmnopqrstuvwxyz"
 
 
 class RecordTable(NamedTuple):
@@ -123,15 +123,15 @@ class RecordTable(NamedTuple):
     source: np.ndarray
 
 
-def _word(rng, low=2, high=4):
+def word(rng, low=2, high=4):
     return "".join(rng.choice(_SYLLABLES, size=int(rng.integers(low, high))))
 
 
-class _Words:
+class Words:
     """A vocabulary with a few frequent words and many rare ones."""
 
     def __init__(self, rng, n):
-        self.words = [_word(rng) for _ in range(n)]
+        self.words = [word(rng) for _ in range(n)]
         shares = 1 / np.arange(1, n + 1) ** 0.7
         self.shares = shares / shares.sum()
 
@@ -139,10 +139,10 @@ class _Words:
         return str(self.words[int(rng.choice(len(self.words), p=self.shares))])
 
 
-def _typo(rng, text):
+def typo(rng, text):
     if len(text) < 2:
         return text
-    place, letter = int(rng.integers(len(text) - 1)), str(rng.choice(list(_KEYS)))
+    place, letter = int(rng.integers(len(text) - 1)), str(rng.choice(list(KEYS)))
     if text[place].isdigit():
         letter = str(rng.integers(10))
     return [
@@ -153,28 +153,28 @@ def _typo(rng, text):
     ][int(rng.integers(4))]
 
 
-def _abbreviated(rng, text):
+def abbreviated(rng, text):
     return " ".join(_ABBREVIATIONS.get(word, word) for word in text.split())
 
 
-def _word_dropped(rng, text):
+def word_dropped(rng, text):
     words = text.split()
     if len(words) > 1:
         del words[int(rng.integers(len(words)))]
     return " ".join(words)
 
 
-def _reordered(rng, text):
+def reordered(rng, text):
     words = text.split()
     return " ".join(words[1:] + words[:1])
 
 
-def _initial(rng, text):
+def initial(rng, text):
     words = text.split()
     return " ".join([words[0][:1], *words[1:]])
 
 
-def _digits(rng, n):
+def digits(rng, n):
     return "".join(map(str, rng.integers(10, size=n)))
 
 
@@ -183,7 +183,7 @@ def _person(rng, words):
         "first_name": words[0].draw(rng), "last_name": words[1].draw(rng),
         "birth_date": f"{rng.integers(1930, 2006)}-{rng.integers(1, 13):02d}-{rng.integers(1, 29):02d}",
         "street": f"{rng.integers(1, 200)} {words[2].draw(rng)} {rng.choice(_STREETS)}",
-        "city": words[3].words[int(rng.integers(30))], "phone": _digits(rng, 9),
+        "city": words[3].words[int(rng.integers(30))], "phone": digits(rng, 9),
     }  # fmt: skip
 
 
@@ -199,22 +199,22 @@ def _company(rng, words):
         "company": f"{words[0].draw(rng)} {words[1].draw(rng)} {rng.choice(_TRADES)} {rng.choice(_FORMS)}",
         "street": f"{rng.integers(1, 400)} {rng.choice(['north', 'south', 'west', 'east'])} {words[2].draw(rng)} "
         f"{rng.choice(_STREETS)}",
-        "city": words[3].words[int(rng.integers(40))], "website": f"{words[0].draw(rng)}{_word(rng)}.com",
+        "city": words[3].words[int(rng.integers(40))], "website": f"{words[0].draw(rng)}{word(rng)}.com",
         "employees": str(int(np.exp(rng.normal(4, 1.5)))),
     }  # fmt: skip
 
 
 def _product(rng, words):
     return {
-        "title": f"{words[0].words[int(rng.integers(15))]} {rng.choice(_THINGS)} {_KEYS[rng.integers(26)]}"
-        f"{_KEYS[rng.integers(26)]}{rng.integers(100, 999)} {rng.choice(_COLOURS)}",
+        "title": f"{words[0].words[int(rng.integers(15))]} {rng.choice(_THINGS)} {KEYS[rng.integers(26)]}"
+        f"{KEYS[rng.integers(26)]}{rng.integers(100, 999)} {rng.choice(_COLOURS)}",
         "maker": words[0].words[int(rng.integers(15))], "price": f"{np.exp(rng.normal(4, 0.8)):.2f}",
         "description": " ".join(words[1].draw(rng) for _ in range(int(rng.integers(8, 16)))),
     }  # fmt: skip
 
 
 def _publication(rng, words):
-    authors = [f"{_word(rng)[:1]} {words[1].draw(rng)}" for _ in range(int(rng.integers(1, 5)))]
+    authors = [f"{word(rng)[:1]} {words[1].draw(rng)}" for _ in range(int(rng.integers(1, 5)))]
     return {
         "title": " ".join(str(rng.choice(_TOPICS)) for _ in range(int(rng.integers(4, 8)))),
         "authors": " ".join(authors), "venue": str(rng.choice(_VENUES)), "year": str(rng.integers(1990, 2026)),
@@ -225,7 +225,7 @@ def _address(rng, words):
     return {
         "street": f"{rng.integers(1, 120)} {words[2].words[int(rng.integers(60))]} {rng.choice(_STREETS)}",
         "unit": str(rng.integers(1, 30)) if rng.random() < 0.4 else "",
-        "city": words[3].words[int(rng.integers(20))], "postcode": _digits(rng, 1) + "1" + _digits(rng, 2),
+        "city": words[3].words[int(rng.integers(20))], "postcode": digits(rng, 1) + "1" + digits(rng, 2),
     }  # fmt: skip
 
 
@@ -241,11 +241,13 @@ def _name_only(rng, words):
     return {"name": f"{words[0].draw(rng)} {words[1].draw(rng)} {words[2].draw(rng)}"}
 
 
-_TYPOS, _SHORTER, _ORDER = (_typo, _typo), (_abbreviated, _word_dropped), (_reordered, _initial)
+_TYPOS, _SHORTER, _ORDER = (typo, typo), (abbreviated, word_dropped), (reordered, initial)
 _EVERY = (*_TYPOS, *_SHORTER, *_ORDER)
 
 
-class _Kind(NamedTuple):
+class Kind(NamedTuple):
+    """How to draw things, and the errors of their copies."""
+
     make: Callable
     errors: tuple
     rate: float  # errors per cell
@@ -257,16 +259,16 @@ class _Kind(NamedTuple):
 
 
 _KINDS = {
-    "people": _Kind(_person, _TYPOS, 0.15, 0.05, 0.05, (4, 4, 1, 1)),
-    "people_dirty": _Kind(_person, _EVERY, 0.4, 0.15, 0.15, (3, 3, 2, 1, 1), replaced=0.1),
-    "patients": _Kind(_patient, _TYPOS, 0.2, 0.08, 0.05, (5, 2, 1, 1, 1, 1, 1, 1, 1, 1)),
-    "companies": _Kind(_company, _EVERY, 0.35, 0.15, 0.0, (4, 4, 2)),
-    "companies_sources": _Kind(_company, _EVERY, 0.35, 0.1, 0.0, (3, 3, 2, 2), n_sources=4),
-    "products": _Kind(_product, (_typo, _word_dropped, _reordered), 0.5, 0.15, 0.0, (6, 3, 1), n_sources=3),
-    "publications": _Kind(_publication, _EVERY, 0.4, 0.1, 0.0, (4, 3, 2, 1, 1, 1, 1, 1)),
-    "addresses": _Kind(_address, (_typo, _abbreviated), 0.3, 0.1, 0.0, (3, 3, 2, 1)),
-    "songs": _Kind(_song, _EVERY, 0.4, 0.15, 0.1, (6, 3, 1, 1, 1)),
-    "names": _Kind(_name_only, (*_TYPOS, *_ORDER), 0.6, 0.0, 0.0, (4, 3, 2)),
+    "people": Kind(_person, _TYPOS, 0.15, 0.05, 0.05, (4, 4, 1, 1)),
+    "people_dirty": Kind(_person, _EVERY, 0.4, 0.15, 0.15, (3, 3, 2, 1, 1), replaced=0.1),
+    "patients": Kind(_patient, _TYPOS, 0.2, 0.08, 0.05, (5, 2, 1, 1, 1, 1, 1, 1, 1, 1)),
+    "companies": Kind(_company, _EVERY, 0.35, 0.15, 0.0, (4, 4, 2)),
+    "companies_sources": Kind(_company, _EVERY, 0.35, 0.1, 0.0, (3, 3, 2, 2), n_sources=4),
+    "products": Kind(_product, (typo, word_dropped, reordered), 0.5, 0.15, 0.0, (6, 3, 1), n_sources=3),
+    "publications": Kind(_publication, _EVERY, 0.4, 0.1, 0.0, (4, 3, 2, 1, 1, 1, 1, 1)),
+    "addresses": Kind(_address, (typo, abbreviated), 0.3, 0.1, 0.0, (3, 3, 2, 1)),
+    "songs": Kind(_song, _EVERY, 0.4, 0.15, 0.1, (6, 3, 1, 1, 1)),
+    "names": Kind(_name_only, (*_TYPOS, *_ORDER), 0.6, 0.0, 0.0, (4, 3, 2)),
 }
 NAMES = tuple(_KINDS)
 
@@ -275,7 +277,12 @@ def record_table(name: str, n_rows: int, seed: int = 0) -> RecordTable:
     """A table of about this many rows; the same seed gives the same table."""
     kind = _KINDS[name]
     rng = np.random.default_rng([seed, NAMES.index(name)])
-    words = [_Words(rng, max(20, n_rows // 4)) for _ in range(4)]
+    words = [Words(rng, max(20, n_rows // 4)) for _ in range(4)]
+    return draw_table(rng, n_rows, words, kind)
+
+
+def draw_table(rng, n_rows: int, words: list[Words], kind: Kind) -> RecordTable:
+    """Draw things of a kind, and copies of them with errors, until there are this many rows."""
     shares = np.array(kind.sizes) / sum(kind.sizes)
     rows, entities, sources, n_things = [], [], [], 0
     while len(rows) < n_rows:
