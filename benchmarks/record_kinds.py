@@ -95,7 +95,7 @@ def _branch(rng, words):
     name = f"{of_chain.choice(words[0].words)} {of_chain.choice(words[1].words)} {of_chain.choice(_TRADES)}"
     return {
         "name": f"{name} {words[2].draw(rng)}" if rng.random() < 0.5 else name,
-        "street": f"{rng.integers(1, 9000)} {rng.choice(['n', 's', 'w', 'e'])} {rng.choice(words[2].words[:80])} street",
+        "street": f"{rng.integers(1, 9000)} {rng.choice(['n', 's', 'w'])} {rng.choice(words[2].words[:80])} street",
         "zip": str(60600 + rng.integers(40)), "phone": f"{of_chain.integers(200, 999)}{rng.integers(1000, 9999)}",
     }  # fmt: skip
 

@@ -155,6 +155,10 @@ class Auto(Strategy):
         """Probability that each row belongs to its group, if groups are small."""
         return self._matches().probabilities(view, labels) if self.has_small_groups(view) else None
 
+    def repeats_questions(self, view: View) -> bool:
+        """Whether second opinions may be about the same pairs: if groups are small and some answers look wrong."""
+        return self.has_small_groups(view) and self._matches().repeats_questions(view)
+
     def has_small_groups(self, view: View) -> bool:
         """Whether groups are treated as small, because of the user's choice, the data, or the first answers."""
         if self.groups != "auto" or view.n_clusters is not None:

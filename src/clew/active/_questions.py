@@ -269,8 +269,10 @@ class Questions:
         if question.first == question.second:
             return SAME
         found = view.known(question.first, question.second)
-        is_new = question.key not in view.asked and question.key not in view.waiting.pairs
-        if question.check and found in (SAME, DIFFERENT) and is_new:
+        is_free = question.check and found is not UNSURE and question.key not in view.waiting.pairs
+        if is_free and question.key in view.asked and as_strategy(self.strategy).repeats_questions(view):
+            return None
+        if is_free and found is not None and question.key not in view.asked:
             if view.expects_errors:
                 return None
             n_checks = sum(isinstance(one, Pair) and one.check for one in view.waiting)

@@ -49,6 +49,10 @@ class Strategy(Protocol):
         """Probability that each row belongs to its cluster. Default: None, because a strategy has no such model."""
         return None
 
+    def repeats_questions(self, view: View) -> bool:
+        """Whether a check question may be about a pair that was asked before. Default: no pair is asked twice."""
+        return False
+
 
 class Asker(Strategy):
     """A strategy that only asks, made from a function or another callable."""

@@ -1,8 +1,9 @@
-"""Ask about the candidate pairs whose answers change most: doubtful pairs, pairs of large groups first."""
+"""Ask about the candidate pairs whose answers are expected to change most pairs of records."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from clew._validation import check_parameters, integer
 from clew.active._annotators import CERTAIN
 from clew.active._answer_errors import error_rate
 from clew.active._answers import Pair
+from clew.active._match_stakes import clusters_around, expected_changes
 from clew.active._strategy import Strategy
 from clew.active._view import View, distances_to
 from clew.constraints import Constraints
@@ -26,8 +28,8 @@ FloatArray = npt.NDArray[np.float64]
 _PRIOR_STRENGTH, _MISSING_WEIGHT = 40.0, -1.0
 # Largest number of candidates, nearest to even odds first, whose uncertainty is computed.
 _MOST_SCORED = 3_000
-# Every fifth question is about features that no answer has tested yet, rather than about even odds.
-_EXPLORE_EVERY = 5
+# Largest number of answers about one pair. After the second one, the votes may be even.
+_MOST_ASKED = 3
 # Below this number of answers, too little is known to doubt any of them.
 _FEW_ANSWERS = 10
 
@@ -35,10 +37,10 @@ _FEW_ANSWERS = 10
 class UncertainMatches(Strategy):
     """Ask about doubtful pairs of records, for many small groups whose number is unknown.
 
-    The pair model of `MatchClustering` is fitted again after every answer. The next pair has a probability near one
-    half; every fifth question also looks for a probability that rests on features that no answer has tested yet. Pairs
-    that decide many others, because their groups are large, come first. `MatchClustering` makes the labels. If
-    `Questions` has a table, its records are compared, else the vectors.
+    The pair model of `MatchClustering` is fitted again after every answer. The next question is about two groups that
+    may be one, or about a record that may not belong to its group: the more pairs of records the answer may change, the
+    earlier it is asked. Once answers look wrong, doubtful ones are asked again, up to three times. `MatchClustering`
+    makes the labels. If `Questions` has a table, its records are compared, else the vectors.
 
     Parameters
     ----------
@@ -138,28 +140,51 @@ class UncertainMatches(Strategy):
         doubts = _Doubts(certain, said[places < 0], np.log((1 - found.rate) / found.rate))
         return _Fitted(view.n_answers, log_odds, found.covariance, doubts)
 
+    def repeats_questions(self, view: View) -> bool:
+        """Whether some answers look wrong, so that second opinions are asked about the same pairs."""
+        return self._fitted(view).doubts is not None
+
     def next_question(self, view: View) -> Pair | None:
-        """The candidate whose answer is expected to change most; None if no pair is open."""
+        """The pair whose answer is expected to change most; None if no pair is open.
+
+        If answers may be wrong, this may be a pair that was asked before.
+        """
         model, fitted = self._model(view), self._fitted(view)
-        pairs = model.candidates.pairs
+        pairs, log_odds = model.candidates.pairs, fitted.log_odds
         components = view.knowledge.components()
-        apart = np.flatnonzero(components[pairs[:, 0]] != components[pairs[:, 1]])
-        scored = apart[_smallest(np.abs(fitted.log_odds[apart]), _MOST_SCORED)]
-        doubt = np.abs(fitted.log_odds[scored])
-        if view.n_answers % _EXPLORE_EVERY == _EXPLORE_EVERY - 1:
-            features = model.candidates.features[scored].astype(np.float64)
-            variance = np.einsum("ij,jk,ik->i", features, fitted.covariance, features, optimize=True)
-            # The log-odds of a probability that is averaged over the posterior of the coefficients (MacKay 1992).
-            doubt /= np.sqrt(1 + np.pi * variance / 8)
-        sizes = np.bincount(components, minlength=view.n_rows)
-        reach = np.log2(1 + sizes[components[pairs[scored, 0]]] * sizes[components[pairs[scored, 1]]])
-        worth = (1 - np.tanh(doubt / 2)) * reach
-        best = _first_open(view, pairs[scored[np.argsort(-worth, kind="stable")]])
-        if best is None and len(apart) > len(scored):
-            best = _first_open(view, pairs[apart[np.argsort(np.abs(fitted.log_odds[apart]), kind="stable")]])
-        if best is not None:
-            return Pair(*best, why="Are these the same? The model cannot tell.")
+        n_asked = np.zeros(len(pairs), dtype=np.int64)
+        if fitted.doubts is not None:
+            n_asked = _times_asked(view, model.candidates)
+        open_places = np.flatnonzero((components[pairs[:, 0]] != components[pairs[:, 1]]) | (n_asked > 0))
+        scored = open_places[_smallest(np.abs(log_odds[open_places]), _MOST_SCORED)]
+        known = view.constraints()
+        if fitted.doubts is not None:
+            known = fitted.doubts.certain
+            components = np.asarray(known.closure().component_of, dtype=np.int64)
+        rng = np.random.default_rng(self.random_state)
+        inside, clusters = clusters_around(scored, pairs, log_odds, components, known, _MISSING_WEIGHT, rng)
+        worth = np.zeros(len(pairs))
+        worth[inside] = expected_changes(pairs[inside], log_odds[inside], clusters, components)
+        for place in scored[np.argsort(-worth[scored], kind="stable")].tolist():
+            one, two = pairs[place].tolist()
+            pair = Pair(one, two, why="Are these the same? The model cannot tell.")
+            if view.is_open(*pair.key):
+                return pair
+            if 0 < n_asked[place] < _MOST_ASKED and pair.key not in view.waiting.pairs | view.unsure:
+                return replace(pair, why="A second opinion: the model contradicts an answer.", check=True)
+        if len(open_places) > len(scored):
+            best = _first_open(view, pairs[open_places[np.argsort(np.abs(log_odds[open_places]), kind="stable")]])
+            if best is not None:
+                return Pair(*best, why="Are these the same? The model cannot tell.")
         return _any_open_pair(view)
+
+
+def _times_asked(view: View, candidates: Candidates) -> IntArray:
+    """How many answers "same" or "different" there are about each candidate, without corrections."""
+    answers = view.answer_arrays
+    mine = answers.annotator != CERTAIN
+    places = candidates.places_of(np.column_stack([answers.first[mine], answers.second[mine]]))
+    return np.bincount(places[places >= 0], minlength=len(candidates.pairs)).astype(np.int64)
 
 
 class _Doubts(NamedTuple):

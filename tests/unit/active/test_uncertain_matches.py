@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from benchmarks.record_tables import record_table
 from clew import Constraints
 from clew.active import DIFFERENT, SAME, Answered, Auto, Oracle, Pair, Questions, Stated, UncertainMatches
+from clew.active._match_stakes import clusters_around, expected_changes
 from clew.datasets import as_table
 from clew.evaluation import pairwise_scores
 from clew.exceptions import DataError, ParameterError
+from clew.matching._match_clustering import grouped
 
 
 def f(y, labels):
@@ -163,3 +168,61 @@ def test_contradictory_answers_are_kept_and_used_as_evidence(seed):
     assert len(questions.conflicts) == 1
     assert len(questions.answers) == 13
     assert len(set(questions.labels()[group].tolist())) <= 2
+
+
+def test_doubtful_answers_get_a_second_opinion_and_no_pair_more_than_three(seed):
+    questions, found = asking("people_dirty", seed=seed)
+    oracle, seen, repeated = Oracle(found.entity, noise=0.25, random_state=seed), Counter(), 0
+    for _ in range(60):
+        pair = questions.ask()
+        if seen[pair.key]:
+            assert pair.check and questions.strategy.repeats_questions(questions.view)
+            repeated += 1
+        seen[pair.key] += 1
+        questions.tell(pair, oracle(pair))
+    assert repeated
+    assert max(seen.values()) <= 3
+
+
+def test_no_pair_is_asked_twice_if_answers_are_trusted(seed):
+    found = record_table("people_dirty", 200, seed)
+    questions = Questions(as_table(found.columns), UncertainMatches(), random_state=0, error_rate=0)
+    oracle, seen = Oracle(found.entity, noise=0.25, random_state=seed), set()
+    for _ in range(40):
+        pair = questions.ask()
+        assert pair.key not in seen
+        seen.add(pair.key)
+        questions.tell(pair, oracle(pair))
+
+
+def test_expected_changes_of_a_merge_and_of_a_split():
+    # Clusters {0, 1} and {2}; the candidates between them have the mean log-odds -1.
+    pairs = np.array([[0, 1], [0, 2], [1, 2]])
+    worth = expected_changes(pairs, np.array([3.0, 0.0, -2.0]), np.array([0, 0, 1]), np.arange(3))
+    np.testing.assert_allclose(worth, [expit(-3.0), expit(-1.0) * np.sqrt(2), expit(-1.0) * np.sqrt(2)])
+    # One cluster {0, 1, 2} in which answers join 0 and 1: the split takes the row 2 away from two rows.
+    worth = expected_changes(pairs, np.array([3.0, 0.0, -2.0]), np.zeros(3, dtype=int), np.array([0, 0, 1]))
+    np.testing.assert_allclose(worth[1:], expit(1.0) * np.sqrt(2))
+
+
+def test_clusters_around_some_candidates_are_those_of_all_rows(seed):
+    rng = np.random.default_rng(seed)
+    pairs = np.unique(np.sort(rng.integers(60, size=(70, 2)), axis=1), axis=0)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    log_odds = rng.normal(-0.5, 2, size=len(pairs))
+    known = Constraints(must_link=[(0, 1)], cannot_link=[(2, 3)], n_samples=60)
+    closed = known.closure()
+    whole = grouped(pairs, log_odds, closed, -1.0, np.random.default_rng(0))
+    inside, clusters = clusters_around(
+        np.arange(5), pairs, log_odds, closed.component_of, known, -1.0, np.random.default_rng(0)
+    )
+    assert set(range(5)) <= set(inside.tolist())
+    weights = np.full((60, 60), -1.0)
+    weights[pairs[:, 0], pairs[:, 1]] = weights[pairs[:, 1], pairs[:, 0]] = log_odds
+    np.fill_diagonal(weights, 0)
+    rows = np.unique(pairs[inside])
+    gains = [
+        (weights[np.ix_(rows, rows)] * (labels[rows][:, None] == labels[rows])).sum() for labels in (clusters, whole)
+    ]
+    # Both searches end in local optima, which need not be the same.
+    np.testing.assert_allclose(*gains, rtol=0.05)
