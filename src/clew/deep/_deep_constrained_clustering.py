@@ -83,7 +83,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         round. It keeps pairs with a negative impact, and then drops this share of them, the lowest impact first. Pairs
         with impact 0 hold anyway and are not used, so 0 is not the same as None. The used pairs together have the
         weight of all pairs with a negative impact.
-    penalty : float, default=30.0
+    penalty : float, default=10.0
         Weight of a constraint (a must-link, a cannot-link, a known class or a triplet), relative to the weight of a
         row. For a pair it is multiplied by the confidence.
     size_min : number, array of shape (n_clusters,) or None, default=None
@@ -255,7 +255,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         layers: Any = "auto",
         n_components: int = 10,
         filter_fraction: float | None = None,
-        penalty: float = 30.0,
+        penalty: float = 10.0,
         size_min: Any = None,
         size_max: Any = None,
         size_penalty: float = 1.0,
