@@ -32,7 +32,7 @@ from clew.graph._gaussian_process import (
 )
 from clew.graph._graph_propagation import unlabelled_medoids
 from clew.graph._kernels import KernelSum
-from clew.graph._partition_prior import partition_mean, partition_share, propagate
+from clew.graph._partition_prior import partition_mean, propagate
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -41,8 +41,6 @@ FloatArray = npt.NDArray[np.float64]
 _OUTLIER = 0.1
 # Lower bound on a named row's weight in the Gaussian process.
 _LEAST_WEIGHT = 0.05
-# Smallest weight of the base partitions in a round, so that wrong answers about neighbours do not confirm each other.
-_LEAST_SHARE = 0.5
 # Number of rounds of leave-one-out prediction and mean-field inference, and of mean-field updates in each.
 _ROUNDS, _UPDATES = 4, 30
 # Number of starts of a search that get more than one round.
@@ -330,9 +328,6 @@ class _Named:
     def _round(self, beliefs: FloatArray, weights: KernelWeights, inverse: FloatArray) -> State:
         """Predict each row from the others, then combine predictions and answers by mean-field updates.
 
-        Two predictions are averaged: of a Gaussian process whose prior mean comes from the base partitions, and of one
-        without a prior mean.
-
         The score is the sum of two terms. The first is the log-probability of the groups minus their log-frequency
         among all rows, so that fewer groups do not look better. The second is the sum of the log-odds of the answers
         that hold.
@@ -345,13 +340,9 @@ class _Named:
         )
         expected = mean.values[self.rows]
         expected[known] = mean.leave_one_out
-        indicators = np.where(is_known[:, None], np.eye(k)[groups], 0.0)
-        predicted = self._from_others(indicators, expected, inverse)
-        present = np.isin(np.arange(k), groups[known])
-        if present.sum() > 1:
-            by_rows = self._from_others(indicators, np.broadcast_to(present / present.sum(), (n, k)), inverse)
-            share = max(partition_share(normalized(expected[known]), by_rows[known], groups[known]), _LEAST_SHARE)
-            predicted = share * predicted + (1 - share) * by_rows
+        targets = np.where(is_known[:, None], np.eye(k)[groups] - expected, 0.0)
+        # Leave-one-out predictions of the Gaussian process, `rasmussen2006`, Eq. 5.12.
+        predicted = normalized(expected + targets - (inverse @ targets) / np.diag(inverse)[:, None])
         unary = np.log((1 - _OUTLIER) * predicted + _OUTLIER / k)
         beliefs = self._mean_field(unary, beliefs)
         groups = beliefs.argmax(axis=1)
@@ -359,12 +350,6 @@ class _Named:
         holds = (groups[self.one] == groups[self.two]) == (self.odds > 0)
         score = (unary[np.arange(n), groups] - np.log(frequency[groups])).sum() + np.abs(self.odds)[holds].sum()
         return State(self.rows, beliefs, weights, {}, float(score), 0)
-
-    @staticmethod
-    def _from_others(indicators: FloatArray, mean: FloatArray, inverse: FloatArray) -> FloatArray:
-        """Leave-one-out predictions of the Gaussian process with a mean (`rasmussen2006`, Eq. 5.12)."""
-        targets = np.where(indicators.any(axis=1, keepdims=True), indicators - mean, 0.0)
-        return normalized(mean + targets - (inverse @ targets) / np.diag(inverse)[:, None])
 
     def _mean_field(self, unary: FloatArray, beliefs: FloatArray) -> FloatArray:
         """Mean-field updates of a random half of the rows at a time, so that pairs do not oscillate."""
