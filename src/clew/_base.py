@@ -364,6 +364,10 @@ class LabellingEstimator(ClusterMixin, ConstrainedEstimator):  # type: ignore[mi
             return f"must-links leave {n_components} {noun} of rows. Lower n_clusters, or remove must-links."
         if self.capabilities.pairwise is None and (reason := self._why_alike(X, n_clusters)):
             return reason
+        return self._why_empty(X)
+
+    def _why_empty(self, X: Any) -> str:
+        """Why clusters are empty although rows and must-links allow more of them."""
         return "splitting a cluster further would not lower the cost. Lower n_clusters, or try another random_state."
 
     def _why_alike(self, X: Any, n_clusters: int) -> str:

@@ -396,11 +396,16 @@ def _refuse_missing(X: Any, names: list[str] | None) -> None:
 
 
 def _refuse_huge(X: Any) -> None:
-    """Raise if the square of a value overflows, because distances would be infinite."""
+    """Raise if squares of values overflow, or their sum over all rows: distances and variances would be infinite."""
     values = X.data if sparse.issparse(X) else X
     largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
-    if largest > np.sqrt(np.finfo(X.dtype).max / max(X.shape[1], 1)) / 4:
+    n_rows, n_columns = X.shape
+    if largest > np.sqrt(np.finfo(X.dtype).max / max(n_columns, 1)) / 4:
         raise DataError(f"X holds {largest:.3g}: its square is too large for {X.dtype} numbers. Scale X.")
+    if largest > np.sqrt(np.finfo(np.float64).max / max(n_columns, 1) / max(n_rows, 1)) / 4:
+        raise DataError(
+            f"X holds {largest:.3g}: the sum of {n_rows} squares is too large for float64 numbers. Scale X."
+        )
 
 
 def check_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:

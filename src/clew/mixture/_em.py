@@ -87,7 +87,7 @@ def expectation_maximization(
     max_iter: int,
     tol: float,
 ) -> Mixture:
-    """Run EM from initial shares until the mean log-likelihood of a row rises by less than `tol`.
+    """Run EM from initial shares until the mean log-likelihood of a row rises by at most `tol`.
 
     `reg_covar` and approximate inference can make the log-likelihood fall. Then EM stops and keeps the previous round.
     """
@@ -109,7 +109,7 @@ def expectation_maximization(
             break
         gaussians, log_weights, now = new_gaussians, new_weights, new
         history.append(now.log_likelihood)
-        converged = change < tol
+        converged = change <= tol
     return Mixture(gaussians, log_weights, now, history, n_iter, converged, float(change))
 
 

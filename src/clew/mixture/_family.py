@@ -266,6 +266,11 @@ class GaussianMixtureFamily(ConstrainedClusterer):
                 type(self).__name__, self.singular_components_.tolist(), self.reg_covar,
             )  # fmt: skip
 
+    def _why_empty(self, X: Any) -> str:
+        if float(X.var(axis=0, dtype=np.float64).max()) <= self.reg_covar:
+            return f"no column of X has a variance above reg_covar={self.reg_covar:g}. Scale X, or lower reg_covar."
+        return "no row is most probable in the other components. Lower n_clusters, or try another random_state."
+
     def _gaussians(self) -> Gaussians:
         return with_factors(self.covariance_type, self.cluster_centers_.astype(np.float64), self.covariances_)
 

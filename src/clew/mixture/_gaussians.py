@@ -79,7 +79,8 @@ class Gaussians(NamedTuple):
             block = slice(start, start + n_block)
             its_shares = shares[block]
             rest = np.maximum(counts - its_shares, _DEAD)
-            a, c = counts / rest, its_shares / rest
+            is_estimated = rest > _DEAD
+            a, c = np.where(is_estimated, counts / rest, 1), its_shares / rest
             scaled = self._scaled(X[block])
             if self.kind == "tied":
                 distances, log_det, is_left = _without_row_tied(scaled, its_shares, counts, a, c)
@@ -96,7 +97,7 @@ class Gaussians(NamedTuple):
                 distances = a * (squares / left).sum(axis=2)
                 log_det = n_columns * np.log(a) + np.log(left).sum(axis=2)
             values = self._half_log_det() - 0.5 * (n_columns * np.log(2 * np.pi) + log_det + distances)
-            found[block] = np.where(is_left & (rest > _DEAD), values, IMPOSSIBLE)
+            found[block] = np.where(is_left & is_estimated, values, IMPOSSIBLE)
         return np.maximum(found, IMPOSSIBLE)
 
     def _scaled(self, X: FloatArray) -> FloatArray:
@@ -156,7 +157,7 @@ def with_factors(kind: str, means: FloatArray, covariances: FloatArray) -> Gauss
     """Build components from means and covariances; raise if a covariance is singular."""
     if kind in ("diag", "spherical"):
         if not (covariances > 0).all():
-            _refuse_singular(int(np.argwhere(covariances <= 0)[0][0]))
+            _refuse_singular(kind, int(np.argwhere(covariances <= 0)[0][0]))
         return Gaussians(kind, means, covariances, 1 / np.sqrt(covariances))
     identity = np.eye(means.shape[1])
     stack = covariances if kind == "full" else covariances[None]
@@ -165,14 +166,19 @@ def with_factors(kind: str, means: FloatArray, covariances: FloatArray) -> Gauss
         try:
             factors[one] = solve_triangular(np.linalg.cholesky(covariance), identity, lower=True).T
         except np.linalg.LinAlgError:
-            _refuse_singular(one)
+            _refuse_singular(kind, one)
     return Gaussians(kind, means, covariances, factors if kind == "full" else factors[0])
 
 
-def _refuse_singular(component: int) -> None:
+def _refuse_singular(kind: str, component: int) -> None:
+    remedies = {
+        "diag": "Raise reg_covar, lower n_clusters, or use covariance_type='spherical'.",
+        "spherical": "Raise reg_covar, or lower n_clusters.",
+    }
+    remedy = "Raise reg_covar, lower n_clusters, or use covariance_type='diag' or 'spherical'."
     raise DataError(
         f"The covariance of component {component} is singular: its rows do not vary in some direction. "
-        "Raise reg_covar, lower n_clusters, or use covariance_type='diag' or 'spherical'."
+        f"{remedies.get(kind, remedy)}"
     )
 
 

@@ -49,7 +49,7 @@ class SoftGroupMixture(GaussianMixtureFamily):
     max_iter : int, default=300
         Largest number of EM rounds per start.
     tol : float, default=1e-3
-        EM stops when the mean log-likelihood of a row rises by less than this.
+        EM stops when the mean log-likelihood of a row rises by at most this.
     reg_covar : float, default=1e-6
         Added to the variances, in squared units of X. With 0, a singular covariance is refused.
     exact_limit : int, default=100,000

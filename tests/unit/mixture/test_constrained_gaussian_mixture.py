@@ -54,6 +54,25 @@ def test_a_component_without_rows_keeps_its_mean_and_covariance(kind):
     assert np.isfinite(after.log_densities(X)).all()
 
 
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_components_without_rows_are_named_and_nothing_else_is_said(kind):
+    """Six components of which three have no rows: EM ends at once, and starts are compared without warnings."""
+    places = np.repeat([[0.0, 0], [10, 0], [0, 10]], 10, axis=0)
+    model = ConstrainedGaussianMixture(6, covariance_type=kind, n_init=2, tol=0, random_state=0)
+    with pytest.warns(FewerClustersWarning, match="found 3 of 6 clusters: X has 3 distinct rows") as said:
+        model.fit(places, constraints={"must_link": [(0, 1)]})
+    assert len(said) == 1
+    assert sorted(model.cluster_sizes_) == [0, 0, 0, 10, 10, 10]
+
+
+def test_units_that_are_too_small_or_too_large_are_named():
+    with pytest.warns(FewerClustersWarning, match=r"no column of X has a variance above reg_covar=1e-06. Scale X"):
+        ConstrainedGaussianMixture(3, random_state=0).fit(1e-8 * X)
+    with pytest.raises(DataError, match=r"the sum of 90 squares is too large for float64 numbers. Scale X"):
+        ConstrainedGaussianMixture(3, random_state=0).fit(2e152 * X)
+    assert sorted(ConstrainedGaussianMixture(3, random_state=0).fit(2e150 * X).cluster_sizes_) == [30, 30, 30]
+
+
 def test_auto_finds_the_number_and_skips_those_that_are_infeasible():
     assert ConstrainedGaussianMixture("auto", random_state=0).fit(X).n_clusters_ == 3
     known = {"cannot_groups": np.where(np.arange(90) < 5, 0, -1)}
