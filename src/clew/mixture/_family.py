@@ -131,9 +131,8 @@ class GaussianMixtureFamily(ConstrainedClusterer):
     ) -> Fitted:
         """The mixture of the best of several starts.
 
-        With doubtful constraints, EM starts at the best mixture without them. Another start replaces it only if the
-        gain is what the Bayesian information criterion asks of one more component, because a few wrong pairs can favour
-        clusters that the rows do not support.
+        With doubtful constraints, EM starts at the best mixture without them. A few wrong pairs can favour clusters that
+        the rows do not support, so another start must be better by a margin (`_best_of`).
         """
         certain = self._certain(constraints)
         clusters = cluster_labels(certain.closure(), n_clusters)
@@ -164,9 +163,10 @@ class GaussianMixtureFamily(ConstrainedClusterer):
         doubts: bool,
         first: Mixture | None = None,
     ) -> Mixture:
-        """The start with the highest leave-one-out log-likelihood; `first`, unless it is clearly lower.
+        """Return the start with the highest leave-one-out log-likelihood.
 
-        The constraints `guide` determine the initial clusters.
+        Another start replaces `first` only if it is better by the penalty of one component in the Bayesian information
+        criterion. The constraints `guide` determine the initial clusters.
         """
         problems, closed = [Problem.prepare(rows, np.empty(0), "euclidean", None)], guide.closure()
         if doubts and isinstance(init, str):

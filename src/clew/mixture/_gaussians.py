@@ -85,7 +85,7 @@ class Gaussians(NamedTuple):
             if self.kind == "tied":
                 distances, log_det, is_left = _without_row_tied(scaled, its_shares, counts, a, c)
             else:
-                # A row takes one direction from a "full" covariance, and a part of each variance from the others.
+                # Leaving out a row is a rank-one change of a "full" covariance, and lowers each variance otherwise.
                 squares = scaled**2
                 if self.kind == "full":
                     squares = squares.sum(axis=2, keepdims=True)
@@ -134,9 +134,9 @@ class Gaussians(NamedTuple):
 def _without_row_tied(
     scaled: FloatArray, shares: FloatArray, counts: FloatArray, a: FloatArray, c: FloatArray
 ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
-    """Squared distances and change of the log-determinant if the row is left out of a covariance that all share.
+    """Squared distances and change of the log-determinant if a row is left out, for the covariance that all share.
 
-    The covariance loses one direction for each component, so that each row needs the solution of a k x k system. The
+    Leaving out a row is a change of rank one per component, so each row needs the solution of a k x k system. The
     third result is False for rows without which the covariance is singular.
     """
     identity = np.eye(len(counts))

@@ -96,8 +96,8 @@ class SoftGroupMixture(GaussianMixtureFamily):
     and EM follows Eq. 7 to 9 of [1]_. A pair is an anchor, the row with more pairs, and a partner that copies the
     anchor's label with probability c. If a row has several sources (pairs on two anchors, or a pair and a group), at
     most one of them is right: their odds :math:`c / (1 - c)` add up. Groups of strength 1 are must-groups. EM starts at
-    the best mixture without doubtful constraints. It returns another start only if the leave-one-out log-likelihood
-    gains as much as the Bayesian information criterion asks of one more component, because small gains are often
+    the best mixture without doubtful constraints. Another start is returned only if its leave-one-out log-likelihood is
+    higher by the penalty of one component in the Bayesian information criterion, because small gains are often
     spurious. Inference is exact on parts of rows and groups without loops, and on small parts with loops
     (`exact_limit`), which are cut by clamping labels. Elsewhere it is loopy belief propagation, counted in
     `n_loopy_parts_`. Time O(t n k d) for t rounds (times d for "full" and "tied") and O(k) per message; memory O(n k).
