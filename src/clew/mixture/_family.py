@@ -131,8 +131,8 @@ class GaussianMixtureFamily(ConstrainedClusterer):
     ) -> Fitted:
         """The mixture of the best of several starts.
 
-        With doubtful constraints, EM starts at the best mixture without them. A few wrong pairs can favour clusters that
-        the rows do not support, so another start must be better by a margin (`_best_of`).
+        With doubtful constraints, EM starts at the best mixture without them. A few wrong pairs can favour clusters
+        that the rows do not support, so another start must be better by a margin (`_best_of`).
         """
         certain = self._certain(constraints)
         clusters = cluster_labels(certain.closure(), n_clusters)
