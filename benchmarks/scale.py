@@ -62,9 +62,9 @@ SERIES = [
     Series("first question", "columns", (8, 32, 128), (8, 32), 1, 1),
     Series("first question", "clusters", (5, 20, 80), (4, 16), 1, 1),
     Series("next question", "rows", (1_000, 4_000, 16_000), (300, 1_200), 1, 1),
-    Series("next question", "answers", (50, 200, 800), (20, 80), 1, 1),
+    Series("next question", "answers", (50, 200, 800), (20, 80), 0, 0),
     Series("review", "rows", (1_000, 4_000, 16_000), (200, 800), 1, 1),
-    Series("review", "answers", (50, 200, 800), (20, 80), 1, 1),
+    Series("review", "answers", (50, 200, 800), (20, 80), 0, 0),
     Series("open", "rows", (10_000, 100_000, 1_000_000), (500, 2_000), 1, 1),
     Series("open", "answers", (500, 5_000, 50_000), (50, 200), 1, 1),
 ]
