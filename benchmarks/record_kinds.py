@@ -1,4 +1,7 @@
-"""Ten more kinds of made-up things with duplicates. None of them was used to choose the design of `MatchClustering`.
+"""Ten more kinds of made-up things with duplicates.
+
+Parts, crashes, branches, contacts, species and faces, with another seed, took part in the choice of the questions of
+`UncertainMatches`; the others did not.
 
 They differ from `record_tables` in what makes them hard: families of things that differ by one number, several
 branches of one company, texts instead of columns, invoices of one customer, and vectors.
