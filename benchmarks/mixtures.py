@@ -28,7 +28,7 @@ from clew.evaluation import normalized_mutual_info_score
 # Errors in per cent that Law et al. print, for no, soft and hard knowledge.
 PUBLISHED = {"Iris": "6.7 / 2.7 / 8", "Wine": "5.6 / 3.4 / 3.4"}
 # The protocol of the paper has 20 random halves; more of them tell chance from effect.
-N_HALVES = 60
+N_HALVES = 150
 BAR = 2.0
 N_TABLES = 10
 # Texts, the number of pairs that are told about them, and the number of draws of pairs.

@@ -53,7 +53,7 @@ class DistBoost(MetricLearner):
     max_iter : int, default=20
         Largest number of rounds.
     n_init : int, default=1
-        Number of starts of each mixture. The one with the highest leave-one-out log-likelihood is used.
+        Number of starts of each mixture. The most likely one is used.
     reg_covar : float, default=1e-3
         Added to the variances of the mixtures, as a share of the variance of each column of X.
     min_confidence : float, default=0.0

@@ -163,7 +163,7 @@ class GaussianMixtureFamily(ConstrainedClusterer):
         doubts: bool,
         first: Mixture | None = None,
     ) -> Mixture:
-        """Return the start with the highest leave-one-out log-likelihood.
+        """Return the most likely start; with doubtful constraints, the one with the highest leave-one-out likelihood.
 
         Another start replaces `first` only if it is better by the penalty of one component in the Bayesian information
         criterion. The constraints `guide` determine the initial clusters.
@@ -189,7 +189,7 @@ class GaussianMixtureFamily(ConstrainedClusterer):
             found = self._climbed(rows, knowledge, np.eye(len(clusters))[labels])
             if best is None and n_attempts == 1:
                 return found
-            its_value = found.left_out_log_likelihood(rows, knowledge)
+            its_value = found.left_out_log_likelihood(rows, knowledge) if doubts else found.log_likelihood
             if best is None or its_value > highest:
                 best, highest = found, its_value
         assert best is not None

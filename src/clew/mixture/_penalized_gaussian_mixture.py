@@ -45,8 +45,9 @@ class PenalizedGaussianMixture(GaussianMixtureFamily):
     init : {"neighbourhoods", "k-means++"} or array of shape (n_clusters, n_features), default="neighbourhoods"
         Initial centres, as in `PCKMeans`. K-means with soft constraints turns them into the first clusters.
     n_init : int or "auto", default="auto"
-        Number of starts. The result with the highest leave-one-out log-likelihood is returned. "auto" means ten for up
-        to 10,000 rows, fewer for more rows, and one from 100,000 rows on.
+        Number of starts. The most likely result is returned or, with doubtful pairs, the one with the highest
+        leave-one-out log-likelihood. "auto" means ten for up to 10,000 rows, fewer for more rows, and one from 100,000
+        rows on.
     max_iter : int, default=300
         Largest number of EM rounds per start.
     tol : float, default=1e-3
