@@ -270,15 +270,10 @@ class Questions:
             return SAME
         found = view.known(question.first, question.second)
         is_free = question.check and found is not UNSURE and question.key not in view.waiting.pairs
-        if is_free and question.key in view.asked and as_strategy(self.strategy).repeats_questions(view):
+        is_repeated = question.key in view.asked
+        is_useful = as_strategy(self.strategy).repeats_questions(view) if is_repeated else found is not None
+        if is_free and is_useful and view.may_check(repeated=is_repeated):
             return None
-        if is_free and found is not None and question.key not in view.asked:
-            if view.expects_errors:
-                return None
-            n_checks = sum(isinstance(one, Pair) and one.check for one in view.waiting)
-            n_checks += int((view.said[:, 3] == 1).sum())
-            if n_checks + 1 <= self.check_share * (len(self._log) + 1):
-                return None
         return UNSURE if found is None and not view.is_open(*question.key) else found
 
     # -- answering -------------------------------------------------------------------------------------------------
@@ -492,6 +487,7 @@ class Questions:
             deduces=self.trust_n_clusters,
             records=self.records,
             error_rate=self.error_rate,
+            check_share=self.check_share,
         )
 
     # -- log, constraints and labels -------------------------------------------------------------------------------

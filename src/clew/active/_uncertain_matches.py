@@ -141,7 +141,7 @@ class UncertainMatches(Strategy):
         return _Fitted(view.n_answers, log_odds, found.covariance, doubts)
 
     def repeats_questions(self, view: View) -> bool:
-        """Whether some answers look wrong, so that second opinions are asked about the same pairs."""
+        """Whether some answers look wrong, so that second opinions may be asked about the same pairs."""
         return self._fitted(view).doubts is not None
 
     def next_question(self, view: View) -> Pair | None:
@@ -153,7 +153,7 @@ class UncertainMatches(Strategy):
         pairs, log_odds = model.candidates.pairs, fitted.log_odds
         components = view.knowledge.components()
         n_asked = np.zeros(len(pairs), dtype=np.int64)
-        if fitted.doubts is not None:
+        if fitted.doubts is not None and view.may_check(repeated=True):
             n_asked = _times_asked(view, model.candidates)
         open_places = np.flatnonzero((components[pairs[:, 0]] != components[pairs[:, 1]]) | (n_asked > 0))
         scored = open_places[_smallest(np.abs(log_odds[open_places]), _MOST_SCORED)]

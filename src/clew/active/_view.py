@@ -110,6 +110,8 @@ class View:
         Constraints given before the first answer.
     error_rate : float or None
         Expected share of wrong answers, if it is given.
+    check_share : float
+        Largest share of check questions while no answer is expected to be wrong.
     annotators : list of str
         Names of annotators, in the order of their first answers. Names that differ only in case or in spaces at the
         ends are one annotator.
@@ -135,8 +137,9 @@ class View:
         deduces: bool = True,
         records: Table | None = None,
         error_rate: float | None = None,
+        check_share: float = 0.0,
     ) -> None:
-        self.records, self.error_rate = records, error_rate
+        self.records, self.error_rate, self.check_share = records, error_rate, check_share
         self.X, self.n_clusters, self.knowledge, self.prior = X, n_clusters, knowledge, prior
         self.n_rows = int(X.shape[0])
         self.told: list[list[tuple[Pair, Answer]]] = []
@@ -198,6 +201,16 @@ class View:
             return self.error_rate > 0
         too_many = self.n_clusters is not None and len(self._members) > self.n_clusters
         return bool(self.n_contradictions or self.n_disputed or too_many)
+
+    def may_check(self, *, repeated: bool = False) -> bool:
+        """Whether a check question may be asked now: if answers may be wrong, or within the share of checks.
+
+        A `repeated` question, about a pair that was asked before, needs a given error rate or a place in the share.
+        """
+        if self.error_rate if repeated else self.expects_errors:
+            return True
+        n_checks = sum(isinstance(one, Pair) and one.check for one in self.waiting) + int((self.said[:, 3] == 1).sum())
+        return n_checks + 1 <= self.check_share * (self.n_answers + 1)
 
     def once(self, key: str, make: Callable[[], Any]) -> Any:
         """Return the result of `make`, computed once per data set. Use it for results that do not depend on answers."""
