@@ -412,6 +412,7 @@ def test_with_an_error_rate_overlap_asks_second_people_about_doubtful_answers_on
         session.tell(question, "same" if is_same != (number == 7) else "different")  # one answer is wrong
     second = [pair for pair in session.agreement().pairs if len(pair.answers) == 2]
     assert 0 < len(second) < n_answers / 3
+    session.close()
 
 
 def test_overlap_asks_each_pair_of_two_people_and_disagreement_waits(store_url):
