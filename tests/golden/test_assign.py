@@ -37,10 +37,10 @@ def interpreted(name):
 @pytest.fixture(params=["compiled", "interpreted"])
 def kernels(request, monkeypatch):
     if request.param == "interpreted":
-        module = interpreted("assign")
+        ties = interpreted("ties")
         for name in ("assign_tied", "move_blocks", "price_ties"):
-            monkeypatch.setattr(_ties, name, getattr(module, name))
-        return module
+            monkeypatch.setattr(_ties, name, getattr(ties, name))
+        return interpreted("assign")
     return assign
 
 
@@ -122,7 +122,11 @@ def test_prices_match_reference_on_every_graph_of_four_rows(n_clusters, entailed
 @pytest.mark.parametrize("n_clusters", [1, 2, 4])
 @pytest.mark.parametrize("consistent", [True, False])
 @pytest.mark.parametrize("sure", [True, False])
-def test_prices_match_reference_with_groups_labels_and_confidences(n_clusters, entailed, consistent, sure, seed):
+@pytest.mark.parametrize("most_listed", [0, 2, 4])  # no set, pairs or all small sets are written out as partners
+def test_prices_match_reference_with_groups_labels_and_confidences(
+    n_clusters, entailed, consistent, sure, most_listed, seed, monkeypatch
+):
+    monkeypatch.setattr(_ties, "_MOST_LISTED", most_listed)
     rng = np.random.default_rng(seed)
     for _ in range(60):
         n = int(rng.integers(2, 9))
@@ -204,7 +208,7 @@ def test_the_source_of_the_kernels_says_the_same_as_the_compiled_code(kernels, s
 @pytest.mark.parametrize("fresh", [True, False])
 def test_nearest_matches_reference(kernels, dtype, weighted, n_columns, fresh, seed):
     rng = np.random.default_rng(seed)
-    for n_clusters in (1, 2, 5):
+    for n_clusters in (1, 2, 3, 5, 6):
         n = 12
         X = rng.integers(-5, 6, size=(n, n_columns)).astype(dtype)
         scores = rng.integers(-5, 6, size=(n, n_clusters)).astype(dtype)

@@ -38,5 +38,20 @@ def test_measurements_are_not_repeated_and_sizes_that_take_too_long_are_left_out
     assert (tmp_path / "scale.png").stat().st_size > 0
 
 
+def test_the_bars_of_a_fit_outside_memory_compare_the_largest_fits():
+    def fit(what, size, seconds, resident):
+        return {"what": what, "grows": "rows", "size": size, "seconds": seconds, "resident": resident}
+
+    rows = [
+        fit("fit in memory", 100, 9.0, 10),
+        fit("fit in memory", 1_000, 1e-3 * scale.ROUNDS, 10),
+        fit("fit from parquet", 20_000, 2e-2 * scale.ROUNDS, 2_000),
+    ]
+    times, megabytes = scale.bars(rows)
+    assert "1000 ns per row and round" in times and "1.00 times, bar 1.5 met" in times
+    assert "at most 2,000 MB meanwhile, bar 1,536 missed" in megabytes
+    assert scale.bars(rows[:2]) == []
+
+
 def test_an_exponent_is_the_slope_of_the_logarithms():
     assert scale.exponent([1, 10, 100], [3.0, 300.0, 30_000.0]) == pytest.approx(2.0)

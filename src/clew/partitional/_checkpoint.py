@@ -2,7 +2,8 @@
 
 Fits inside `checkpointed` can be asked to stop. At the end of the current round, the state of the rounds is then
 written to a file, and `FitStopped` is raised. A later fit with the same data and parameters replays the random draws
-and the starts before the interrupted one, and continues with the next round.
+and the starts before the interrupted one, and continues with the next round. A
+fit that is complete can be kept in the same file until its results are written.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import numpy.typing as npt
 from clew._tables import replacing
 from clew.exceptions import FileError
 
+# Start of the names of learned attributes in the file of a complete fit.
+_LEARNED = "learned."
 _current: ContextVar[Checkpoint | None] = ContextVar("checkpoint", default=None)
 
 
@@ -55,9 +58,27 @@ class Checkpoint:
         self.path, self.about = Path(path), json.loads(json.dumps(about, default=str))
         self.stop_requested = False
         self.rng: np.random.Generator | None = None
-        self.resumed_rounds = 0
         self._n_runs = 0
-        self._saved = self._read() if self.path.exists() else None
+        self._saved: SavedRound | None = None
+        self._learned: dict[str, Any] = {}
+        if self.path.exists():
+            self._read()
+
+    @property
+    def saved_rounds(self) -> int:
+        """Number of rounds in the file, 0 if there is none or the fit is complete."""
+        return 0 if self._saved is None else len(self._saved.history)
+
+    def restore(self, estimator: Any) -> bool:
+        """Set what a complete fit has learned; return False if the file holds none."""
+        for name, value in self._learned.items():
+            setattr(estimator, name, value)
+        return bool(self._learned)
+
+    def keep(self, estimator: Any) -> None:
+        """Write the numbers that a complete fit has learned."""
+        learned = {name: np.asarray(value) for name, value in vars(estimator).items() if name.endswith("_")}
+        self._write({f"{_LEARNED}{name}": value for name, value in learned.items() if value.dtype.kind in "biuf"})
 
     def begin_run(self) -> SavedRound | None:
         """Count a run of the rounds; return the state to continue from, if this is the one that was interrupted."""
@@ -66,7 +87,6 @@ class Checkpoint:
         if saved is None or saved.run != self._n_runs - 1 or self.rng is None:
             return None
         self.rng.bit_generator.state = json.loads(saved.random)
-        self.resumed_rounds = len(saved.history)
         return saved
 
     def round_done(self, state: dict[str, Any]) -> None:
@@ -74,15 +94,21 @@ class Checkpoint:
         if not self.stop_requested or self.rng is None:
             return
         arrays = {**state, "run": self._n_runs - 1, "random": json.dumps(self.rng.bit_generator.state)}
-        with replacing(self.path) as temporary, open(temporary, "wb") as file:
-            np.savez(file, about=json.dumps(self.about), **arrays)
+        self._write(arrays)
         raise FitStopped(self.path, len(state["history"]))
 
-    def _read(self) -> SavedRound:
+    def _write(self, arrays: dict[str, Any]) -> None:
+        with replacing(self.path) as temporary, open(temporary, "wb") as file:
+            np.savez(file, about=json.dumps(self.about), **arrays)
+
+    def _read(self) -> None:
         try:
             with np.load(self.path, allow_pickle=False) as stored:
                 about = json.loads(str(stored["about"]))
-                arrays = {name: stored[name] for name in SavedRound._fields}
+                learned = {
+                    name.removeprefix(_LEARNED): stored[name] for name in stored.files if name.startswith(_LEARNED)
+                }
+                arrays = {} if learned else {name: stored[name] for name in SavedRound._fields}
         except (OSError, ValueError, KeyError, BadZipFile) as error:
             raise FileError(f"{self.path} is not a checkpoint of a fit ({error}). Delete it to start again.") from None
         for name in {**about, **self.about}:
@@ -91,7 +117,9 @@ class Checkpoint:
                     f"{self.path} is a checkpoint of another fit: {name} was {about.get(name)}, and is "
                     f"{self.about.get(name)}. Delete it to start again, or repeat that command."
                 )
-        return SavedRound(**{**arrays, "run": int(arrays["run"]), "random": str(arrays["random"])})
+        self._learned = {name: value if value.ndim else value.item() for name, value in learned.items()}
+        if arrays:
+            self._saved = SavedRound(**{**arrays, "run": int(arrays["run"]), "random": str(arrays["random"])})
 
 
 def current_checkpoint() -> Checkpoint | None:

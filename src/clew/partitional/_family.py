@@ -17,7 +17,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import cosine_distances, euclidean_distances
 
-from clew._base import Capabilities, WeightedClusterer, all_estimators, cluster_names, is_quiet, warn_caller
+from clew._base import Capabilities, WeightedClusterer, cluster_names, is_quiet, warn_caller
 from clew._persistence import Learned
 from clew._validation import (
     NONE,
@@ -32,9 +32,9 @@ from clew._validation import (
     number,
     words,
 )
-from clew._words import listed
 from clew.constraints import Closure, Constraints
 from clew.datasets import StoredRows
+from clew.datasets._stored import is_remote
 from clew.exceptions import DataTypeError, FewerClustersWarning, ParameterError
 from clew.partitional._checkpoint import current_checkpoint
 from clew.partitional._geometry import FloatArray, IntArray, NamedRows, Problem
@@ -47,7 +47,7 @@ from clew.partitional._reduction import (
     renamed,
     total_cost,
 )
-from clew.partitional._remote import as_array, is_remote, open_remote
+from clew.partitional._remote import as_array, open_remote
 from clew.partitional._seeding import Start, cluster_labels, initial_centers
 
 COMMON_PARAMETERS: dict[str, Allowed] = {
@@ -257,16 +257,6 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
     def _is_remote(self, X: Any) -> bool:
         """Whether X is read by the chunk. A memory-mapped array is an array to methods that need all rows."""
         return is_remote(X) and (self.capabilities.out_of_core or not isinstance(X, np.memmap))
-
-    def _refuse_remote(self, X: Any) -> None:
-        """Raise if this method needs all rows in memory."""
-        if not self.capabilities.out_of_core:
-            users = [cls.__name__ for cls in all_estimators(self._role) if cls._capabilities.out_of_core]
-            here = " with these parameters" if self._capabilities.out_of_core else ""
-            raise DataTypeError(
-                f"{type(self).__name__}{here} needs all rows in memory, and X is a {type(X).__name__}. Load X "
-                f"(clew.datasets.read_table), or use {listed(users, 'or')}."
-            )
 
     def _fit_checked(self, X: Any, y: Any, constraints: Any, sample_weight: Any) -> Self:
         if not self._is_remote(X):

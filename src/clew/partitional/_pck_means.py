@@ -15,13 +15,13 @@ from clew._base import Capabilities
 from clew._persistence import Learned
 from clew._validation import BOOLEAN, Allowed, integer, number, words
 from clew.constraints import Closure, Constraints
+from clew.datasets._stored import is_remote
 from clew.exceptions import ConstraintError, DataTypeError, InfeasibleConstraintsError, ParameterError, WorkLimitError
 from clew.partitional._cop_kmeans import hard_policy
 from clew.partitional._family import COMMON_PARAMETERS, SOFT_CONSTRAINTS, KMeansFamily
 from clew.partitional._geometry import FloatArray, IntArray, Labels, Problem
 from clew.partitional._lloyd import Policy, Solution, lloyd
 from clew.partitional._reduction import cluster_masses
-from clew.partitional._remote import is_remote
 from clew.partitional._seeding import Start, initial_centers
 from clew.partitional._sized_ties import SizedPricedPolicy
 from clew.partitional._sizes import LIMIT, SizeLimits, matched_start, read_limits

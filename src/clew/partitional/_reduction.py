@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from clew.kernels.assign import assign_nearest
 from clew.partitional._geometry import (
@@ -295,13 +295,22 @@ def renamed(labels: Any, names: IntArray | Labels) -> Any:
 
 @contextmanager
 def threads(n_jobs: int) -> Iterator[Map]:
-    """A `map` that keeps the order, with threads if `n_jobs` asks for more than one."""
-    if n_jobs == 1:
-        yield map
-        return
-    # Blocks are small, and with several threads here, BLAS threads would only wait for each other.
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_jobs) as executor:
-        yield executor.map
+    """A `map` that keeps the order, with threads if `n_jobs` asks for more than one.
+
+    BLAS has one thread meanwhile. Blocks are small, so that its threads would mostly wait for each other.
+    """
+    with _thread_pools().limit(limits=1, user_api="blas"):
+        if n_jobs == 1:
+            yield map
+            return
+        with ThreadPoolExecutor(n_jobs) as executor:
+            yield executor.map
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """The libraries with threads of their own; looking for them takes longer than a small fit."""
+    return ThreadpoolController()
 
 
 def nearest(problem: Problem, centers: FloatArray) -> Labels:

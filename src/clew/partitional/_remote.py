@@ -1,27 +1,22 @@
-"""Detect and open rows that are not in memory."""
+"""Open rows that are not in memory."""
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from clew.datasets import is_stored, open_rows
+from clew.datasets import open_rows
+from clew.datasets._stored import is_dask
 from clew.partitional._geometry import chunks_of
-
-
-def is_remote(X: Any) -> bool:
-    """Whether X names or holds rows outside memory: files, batches, or a Dask collection."""
-    return is_stored(X) or _is_dask(X) or hasattr(X, "map_chunks")
 
 
 def open_remote(X: Any) -> Any:
     """Open the rows. The result has a shape, a type, names of columns, and passes over the chunks."""
     if hasattr(X, "map_chunks"):
         return X
-    if _is_dask(X):
+    if is_dask(X):
         # Imported by name, because the package is in a higher layer and extends this one.
         return import_module("clew.distributed").DaskRows.of(X)
     return open_rows(X)
@@ -36,14 +31,10 @@ def as_array(labels: Any, rows: Any = None) -> Any:
 
 def predicted(model: Any, X: Any) -> Any:
     """Labels of rows outside memory by a fitted model's `predict`: a Dask array for Dask rows, else an array."""
-    if _is_dask(X):
+    if is_dask(X):
         return import_module("clew.distributed").map_predict(model, X)
     rows = open_remote(X)
     try:
         return np.concatenate([model.predict(chunk.rows()) for chunk in chunks_of(rows)])
     finally:
         rows.close()
-
-
-def _is_dask(X: Any) -> bool:
-    return "dask" in sys.modules and hasattr(X, "__dask_graph__")

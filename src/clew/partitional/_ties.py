@@ -4,7 +4,7 @@ A *set* of units is a component or a cannot-group. A *profile* is a list of sets
 profile pays the price once for every other unit of the set that is in its cluster. A negative price attracts. Units of
 one component share a profile. A *partner* is a single unit with a price of its own. Sets are never expanded to pairs,
 so memory stays linear: a set with more units than clusters keeps a count per cluster, and a smaller set is read unit by
-unit.
+unit. Only sets of up to four units are written out for the kernel as partners of each other.
 
 An example of five rows: rows 0 and 1 are must-linked, row 2 is cannot-linked to row 1, and rows 2 and 3 are
 cannot-linked with confidence 0.5. Row 4 is free. ``priced_ties(constraints, 2.0, entailed=True)`` gives
@@ -27,6 +27,7 @@ the start of each in `profile_ptr`, `member_ptr` and `partner_ptr`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,12 +35,14 @@ from scipy import sparse
 
 from clew.constraints import Closure, Constraints
 from clew.constraints._arrays import dense, distinct_pairs, group_columns, links_within
-from clew.kernels.assign import assign_tied, move_blocks, price_ties
+from clew.kernels.ties import assign_tied, move_blocks, price_ties
 from clew.partitional._geometry import FloatArray, IntArray, Labels, Problem
 from clew.partitional._units import Units
 from clew.solvers.coloring import compress, running
 
 _NONE = np.empty(0, dtype=np.int64)
+# Sets of up to this many units are written out as partners.
+_MOST_LISTED = 4
 
 
 @dataclass(frozen=True)
@@ -133,10 +136,11 @@ class TiedAssignment:
         self._table_of = np.where(large, np.cumsum(large) - 1, -1)
         rest = (ties.member_ptr, ties.members, ties.group_ptr, ties.groups, self._table_of)
         sum_of, pulled, self._pushes = _divided(ties, large)
-        partners = (ties.partner_ptr, ties.partners)
+        profile_of, (partner_ptr, partners, partner_price) = _listed(ties, large, sum_of, pulled)
+        # Units are visited in random order, so the arrays are kept small enough for the caches.
         self._units, self._arrays = (
-            (ties.profile_of, *pulled[:2], pulled[2] * unit, *partners, ties.partner_price * unit, *rest, sum_of,
-             *self._pushes, unit)
+            (*map(_short, (profile_of, *pulled[:2], pulled[2] * unit, partner_ptr, partners, partner_price * unit,
+                           *rest, sum_of, *self._pushes)), unit)
             for unit in (1.0, ties.penalty)
         )  # fmt: skip
         self._tables = np.zeros((int(large.sum()), n_clusters), dtype=np.int64)
@@ -233,6 +237,43 @@ class TiedAssignment:
         """The price of the pairs that a labelling breaks."""
         broken = self._ties.constant + price_ties(*self._units, self._tables, self._sums, labels, self._prices) / 2
         return self._ties.penalty * max(broken, 0.0)  # confidences may leave rounding errors
+
+
+def _short(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Integers in 32 bits, and other arrays as they are."""
+    return array.astype(np.int32) if array.dtype == np.int64 else array
+
+
+def _listed(
+    ties: Ties,
+    large: npt.NDArray[np.bool_],
+    sum_of: IntArray,
+    pulled: tuple[IntArray, IntArray, FloatArray],
+) -> tuple[IntArray, tuple[IntArray, IntArray, FloatArray]]:
+    """Write small sets out as partners; return the profile of each unit (-1: none) and the partners with their prices.
+
+    Most components are pairs. Looking up the few units of such a set through its profile would read six arrays in
+    random order, and a list of partners takes two. All sets of the profile must be small, so that memory stays linear.
+    """
+    profile_ptr, profile_set, profile_price = pulled
+    sizes, n_entries = np.diff(ties.member_ptr), np.diff(profile_ptr)
+    short = (sizes <= _MOST_LISTED) & ~large
+    n_long = np.bincount(np.repeat(np.arange(len(n_entries)), n_entries)[~short[profile_set]], minlength=len(n_entries))
+    units = np.flatnonzero(((n_long == 0) & (sum_of < 0))[ties.profile_of])
+    profile = ties.profile_of[units]
+    entries = np.repeat(profile_ptr[profile], n_entries[profile]) + running(n_entries[profile])
+    sets = profile_set[entries]
+    ends = np.repeat(np.repeat(units, n_entries[profile]), sizes[sets])
+    others = ties.members[np.repeat(ties.member_ptr[sets], sizes[sets]) + running(sizes[sets])]
+    prices = np.repeat(profile_price[entries], sizes[sets])
+    is_other = others != ends
+    given = np.repeat(np.arange(len(ties.profile_of)), np.diff(ties.partner_ptr))
+    ends, others = np.concatenate([ends[is_other], given]), np.concatenate([others[is_other], ties.partners])
+    prices = np.concatenate([prices[is_other], ties.partner_price])
+    partner_ptr, order = compress(ends, np.arange(len(ends)), len(ties.profile_of))
+    profile_of = ties.profile_of.copy()
+    profile_of[units] = -1
+    return profile_of, (partner_ptr, others[order], prices[order])
 
 
 def _divided(

@@ -132,6 +132,14 @@ def test_a_missing_value_in_the_last_block_is_named_and_the_estimator_stays_as_i
     assert model.labels_ is before
 
 
+@pytest.mark.parametrize("form", ["folder", "dataset"])
+def test_a_missing_value_in_one_of_several_files_is_named_by_file(tmp_path, form):
+    X, _ = rows_and_classes("float32")
+    X[299, 2] = np.nan
+    with pytest.raises(DataError, match=r"NaN at row 198 of .*b.parquet \(row 299 of all files\), column 2 \('c2'\)"):
+        SeededKMeans(3, random_state=0).fit(sources(tmp_path, X)[form])
+
+
 def test_a_column_that_changes_its_type_between_files_is_refused(tmp_path):
     X, _ = rows_and_classes("float32")
     pq.write_table(table_of(X), tmp_path / "a.parquet")
@@ -168,10 +176,10 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path, monkeypatch):
 
     check = _stored.check_block
 
-    def appending(rows, first, columns):
+    def appending(*args):
         with open(path, "ab") as file:
             file.write(b"more")
-        check(rows, first, columns)
+        check(*args)
 
     monkeypatch.setattr(_stored, "check_block", appending)
     with pytest.raises(FileError, match=r"rows.parquet grew while it was read"):
@@ -244,3 +252,25 @@ def test_rows_are_read_by_number_one_by_one_or_by_the_chunk(tmp_path):
     for chosen in ([5999, 0, 17], np.random.default_rng(0).integers(0, 6000, 500)):
         assert (rows[np.array(chosen)] == X[chosen]).all()
     rows.close()
+
+
+def test_answers_about_ids_with_the_other_columns_by_the_batch(tmp_path):
+    """The recipe of docs/scale.md for files with a column of ids."""
+    X, classes = rows_and_classes("float64")
+    names = [f"r{row}" for row in range(len(X))]
+    (tmp_path / "folder").mkdir()
+    for part in range(3):
+        some = slice(part * len(X) // 3, (part + 1) * len(X) // 3)
+        columns = {"name": names[some], "size": X[some, 0], "age": X[some, 1]}
+        pq.write_table(pa.table(columns), tmp_path / "folder" / f"{part}.parquet")
+    pairs = [(0, len(X) - 1), (5, len(X) // 2)]
+    answers = ["same" if classes[one] == classes[two] else "different" for one, two in pairs]
+    lines = [f"r{one},r{two},{answer}" for (one, two), answer in zip(pairs, answers, strict=True)]
+    (tmp_path / "answers.csv").write_text("\n".join(["id_1,id_2,answer", *lines]))
+    data = ds.dataset(tmp_path / "folder")
+    ids = data.to_table(columns=["name"]).column("name").to_numpy()
+    assert ids.tolist() == names
+    known = Constraints.from_file(tmp_path / "answers.csv", ids=ids)
+    batches = data.scanner(columns=["size", "age"]).to_batches()
+    found = PCKMeans(3, random_state=0).fit(batches, constraints=known)
+    assert (found.labels_ == PCKMeans(3, random_state=0).fit(X[:, :2], constraints=known).labels_).all()
