@@ -6,6 +6,7 @@ import codecs
 import csv
 import json
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,6 +27,8 @@ WRITABLE = (".csv", ".tsv", ".jsonl", ".parquet")
 
 # Characters that make a spreadsheet run a cell as a formula, including their full-width forms.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+# Phone numbers such as +49 (0)30 123-45 are left alone. Without letters, a spreadsheet can at most calculate with them.
+_PHONE = re.compile(r"\+\d[\d ()/.-]*")
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ def write_table(target: str | os.PathLike[str] | TextIO, columns: Mapping[str, A
 
     In csv and tsv, a text cell that a spreadsheet would run as a formula gets a leading apostrophe. These are cells
     that start with ``=``, ``+``, ``-``, ``@`` (or a full-width form of these), a tab, a line break or an apostrophe,
-    and are not numbers. The other formats are exact.
+    and are neither numbers nor phone numbers. The other formats are exact.
 
     Parameters
     ----------
@@ -197,6 +200,19 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     if path.suffix.lower() == ".parquet":
         require_pyarrow()
     _check_place(path)
+    if not _is_device(path):
+        _try_place(path)
+
+
+def _try_place(path: Path) -> None:
+    """Raise if the system refuses a new file next to this one, as on a read-only disk."""
+    final = Path(os.path.realpath(path))
+    try:
+        temporary = final.with_name(f".clew-{uuid.uuid4().hex[:12]}.part")
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        temporary.unlink()
+    except OSError as error:
+        raise FileError(f"Cannot write {path}: {error.strerror or error}.") from error
 
 
 @contextmanager
@@ -288,7 +304,8 @@ def _cell(value: Any) -> Any:
 
 def _guarded(text: str) -> str:
     # A text that starts with an apostrophe gets another one, so that `unguarded` restores every text.
-    return f"'{text}" if text.startswith((*FORMULA_STARTS, "'")) and not _is_number(text) else text
+    is_formula = text.startswith((*FORMULA_STARTS, "'")) and not _is_number(text) and not _PHONE.fullmatch(text)
+    return f"'{text}" if is_formula else text
 
 
 def unguarded(cell: str) -> str:

@@ -314,6 +314,16 @@ def test_bad_values(arguments, message):
         Constraints(**arguments)
 
 
+@pytest.mark.parametrize("kind", ["must_groups", "cannot_groups"])
+@pytest.mark.parametrize("missing", ["", None, float("nan"), -1, "-1"], ids=repr)
+def test_groups_may_be_names_and_missing_ones_are_free(kind, missing):
+    known = Constraints(**{kind: ["shop", "crm", missing, "shop"]})
+    assert getattr(known, kind).tolist() == [1, 0, -1, 1]
+    known = Constraints(**{kind: np.array([["shop", 4], ["crm", missing], [missing, 4]], dtype=object)})
+    assert getattr(known, kind).tolist() == [[1, 4], [0, -1], [-1, 4]]
+    assert getattr(Constraints(**{kind: [7.0, float("nan"), 7.0]}), kind).tolist() == [7, -1, 7]
+
+
 @pytest.mark.parametrize("name", ["labels", "must_groups", "cannot_groups", "soft_groups", "ids"])
 def test_lengths_that_disagree(name):
     with pytest.raises(

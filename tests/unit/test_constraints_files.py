@@ -264,7 +264,14 @@ def test_unknown_id(tmp_path, ending):
     place = {"csv": "line 3", "tsv": "line 3", "jsonl": "line 2", "parquet": "row 1"}[ending]
     with pytest.raises(FileError) as caught:
         Constraints.from_file(tmp_path / f"answers.{ending}", ids=["a", "b", "c"])
-    assert str(caught.value).startswith(f"answers.{ending} {place}: id_2 'z' is not among the 3 row ids")
+    assert str(caught.value).startswith(f"answers.{ending} {place}: id_2 'z' is not among the row ids")
+
+
+def test_groups_of_files_may_be_names(read):
+    lines = "0,,cannot_group,shop\n1,,cannot_group,crm\n3,,cannot_group,shop\n2,,must_group,5\n"
+    known = read(f"id_1,id_2,answer,group\n{lines}", n_samples=5)
+    assert known.cannot_groups.tolist() == [1, 0, -1, 1, -1]
+    assert known.must_groups.tolist() == [-1, -1, 5, -1, -1]
 
 
 def test_row_out_of_range(read):

@@ -146,7 +146,10 @@ def named_classes(values: Any) -> tuple[Any, npt.NDArray[Any] | None]:
 
     For example ["red", None, "blue"] becomes [1, -1, 0] with the names ["blue", "red"].
     """
-    array = filled(values, "labels")
+    return _numbered(filled(values, "labels"))
+
+
+def _numbered(array: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
     if array.ndim != 1 or array.dtype.kind not in "OUSTf":
         return array, None
     cells = array.tolist()
@@ -166,7 +169,7 @@ def _is_unknown(cell: Any) -> bool:
     if cell is None:
         return True
     try:
-        return bool(cell != cell)
+        return bool(cell != cell or cell == -1)
     except TypeError:  # pandas' NA is neither equal nor different
         return True
 
@@ -209,10 +212,16 @@ def as_labels(values: Any) -> IntArray | None:
 
 
 def as_groups(values: Any, name: str) -> IntArray | None:
-    """Validate groups: one group per row, -1 for none, in one or several columns."""
+    """Validate groups: one group per row, a number or a name, in one or several columns. Names are numbered.
+
+    -1, NaN, None and "" mean none.
+    """
     if values is None:
         return None
-    array = as_integers(values, name)
+    array = filled(values, name)
+    if array.ndim == 2:
+        array = np.column_stack([_numbered(column)[0] for column in array.T]) if array.shape[1] else array
+    array = as_integers(_numbered(array)[0], name)
     if array.ndim not in (1, 2):
         raise ConstraintError(f"{name} has shape {array.shape}: expected one group per row (or several columns).")
     if (array < -1).any():

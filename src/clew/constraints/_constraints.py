@@ -43,8 +43,9 @@ class Constraints:
     must_link_confidence, cannot_link_confidence : array-like or float, optional
         In (0, 1]; 1.0, the default, means certain.
     must_groups, cannot_groups : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-        Group of each row, -1 for none. Rows that share a must-group belong together. Rows that share a cannot-group
-        (two faces in one photo, two records of one source) do not. Groups are never expanded to pairs.
+        Group of each row, a number or a name. -1, NaN, None and "" mean none. Rows that share a must-group belong
+        together. Rows that share a cannot-group (two faces in one photo, two records of one source) do not. Names are
+        numbered in sorted order. Groups are never expanded to pairs.
     soft_groups : sparse or dense matrix of shape (n_samples, n_groups), optional
         Membership strengths of rows in groups, in [0, 1] (Law 2004). Each row sums to at most 1.
     triplets : array-like of shape (n_triplets, 3), optional

@@ -61,6 +61,8 @@ _ANSWERS = {
 _COLUMNS = 100
 _KIND_OF_WORD = {word: kind for kind, words in _ANSWERS.items() for word in words}
 _OTHER_KINDS = ("label", "must_group", "cannot_group", "soft_group", "closer", "rows")
+# Kinds whose groups may be names.
+_NAMED_KINDS = ("label", "must_group", "cannot_group")
 
 
 @dataclass(frozen=True)
@@ -99,13 +101,17 @@ class AnswerTable:
 
 def key_of(value: Any) -> str:
     """Lookup key of an id: 7, 7.0 and "7" are the same id."""
+    if type(value) is int:
+        return str(value)
     if value is None or (isinstance(value, float) and value != value):
         return ""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     text = str(value).strip()
-    whole, dot, rest = text.partition(".")
-    return whole if dot and rest and not rest.strip("0") and _is_whole(whole) else text
+    if "." not in text:
+        return text
+    whole, _, rest = text.partition(".")
+    return whole if rest and not rest.strip("0") and _is_whole(whole) else text
 
 
 def answer_kind(word: Any) -> str | None:
@@ -147,12 +153,13 @@ def arguments_of(records: AnswerTable, ids: Any, n_samples: int | None) -> dict[
     seconds = records.column("id_2")[1] if paired.any() else [""] * n_records
     second = _rows(records, "id_2", seconds, lookup, paired)
     third = _rows(records, "id_3", records.columns.get("id_3", [""] * n_records), lookup, kinds == "closer")
-    named_labels = _class_names(records, kinds == "label")
     numbered = np.isin(kinds, _OTHER_KINDS) & (kinds != "closer")
-    group = _whole_numbers(records, "group", numbered & (kinds != "label") if named_labels else numbered)
-    if named_labels:
-        labelled = np.flatnonzero(kinds == "label").tolist()
-        group[labelled] = np.searchsorted(named_labels, [key_of(records.columns["group"][place]) for place in labelled])
+    names_of = {kind: names for kind in _NAMED_KINDS if (names := _class_names(records, kinds == kind))}
+    named_labels = names_of.get("label", [])
+    group = _whole_numbers(records, "group", numbered & ~np.isin(kinds, list(names_of)))
+    for kind, names in names_of.items():
+        places = np.flatnonzero(kinds == kind).tolist()
+        group[places] = np.searchsorted(names, [key_of(records.columns["group"][place]) for place in places])
     column = _whole_numbers(records, "column", np.isin(kinds, ("must_group", "cannot_group")))
     if n_samples is None and ids is not None:
         n_samples = len(ids)
@@ -286,7 +293,7 @@ def _rows(
             dtype=np.int64,
         )
         wrong = rows < 0
-        remedy = f"is not among the {len(lookup)} row ids. Correct it, or remove the line."
+        remedy = "is not among the row ids. Correct it, or remove the line."
     if wrong.any():
         place = int(np.flatnonzero(wrong)[0])
         raise records.error(f"{records.where(place)}: {column} {values[place]!r} {remedy}")
@@ -297,10 +304,10 @@ def _is_whole(text: str) -> bool:
     return text.lstrip("+-").isdecimal() and len(text) < 21 and abs(int(text)) < 2**63
 
 
-def _class_names(records: AnswerTable, labels: np.ndarray[Any, Any]) -> list[str]:
-    """Names of the classes in sorted order. Empty if the classes are numbers."""
-    groups = records.columns.get("group", [""] * len(labels))
-    keys = {key_of(groups[place]) for place in np.flatnonzero(labels).tolist()}
+def _class_names(records: AnswerTable, chosen: np.ndarray[Any, Any]) -> list[str]:
+    """Names of the classes or groups in sorted order. Empty if they are numbers."""
+    groups = records.columns.get("group", [""] * len(chosen))
+    keys = {key_of(groups[place]) for place in np.flatnonzero(chosen).tolist()}
     # A number that is not a valid class number is a mistake, not a name.
     return sorted(keys) if all(keys) and not any(key.lstrip("-").isdecimal() for key in keys) else []
 

@@ -102,7 +102,14 @@ def _folder_of_images(folder: Path) -> Table:
         for path in folder.rglob("*")
         if path.suffix.lower() in IMAGES and path.is_file()
     )
+    if not names and not any(folder.iterdir()):
+        raise FileError(f"{folder} is an empty folder. Check the path.")
+    if not names and any(folder.rglob("*.parquet")):
+        raise FileError(
+            f"{folder} is a folder of parquet files, which are only read by the batch: by clew cluster with --stream "
+            "and a method such as pck-means, or by PCKMeans().fit(folder). To load them, write them to one file."
+        )
     if not names:
-        raise FileError(f"{folder} is a folder without images ({', '.join(IMAGES)}).")
+        raise FileError(f"{folder} is a folder without images ({', '.join(IMAGES)}) and without parquet files.")
     column = np.array(names, dtype=object)
     return Table(str(folder), {"file": column, "image": column}, ("image",), len(names))

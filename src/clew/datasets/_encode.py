@@ -7,7 +7,7 @@ number, date or category are missing, the weight falls with the share of rows th
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -104,15 +104,25 @@ class Encoded:
 
     def describe(self) -> str:
         """Describe the encoding and the weight of each column as a text table."""
-        lines = [("column", "read as", "weight", "how")]
-        for column in self.columns:
-            weight = "" if column.kind == "left out" else f"{100 * column.weight:.0f} %"
-            lines.append((column.name, column.kind, weight, column.how))
-        widths = [max(len(line[place]) for line in lines) for place in range(3)]
-        return "\n".join(
-            "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[3]]).rstrip()
-            for line in lines
-        )
+        return described(self.columns)
+
+
+def described(columns: Iterable[Encoding]) -> str:
+    """Describe the encoding and the weight of each column as a text table."""
+    lines = [("column", "read as", "weight", "how")]
+    for column in columns:
+        weight = "" if column.kind == "left out" else f"{100 * column.weight:.0f} %"
+        lines.append((column.name, column.kind, weight, column.how))
+    return aligned(lines)
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of a text table, with the cells of each column but the last padded to one width."""
+    widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]) - 1)]
+    return "\n".join(
+        "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[-1]]).rstrip()
+        for line in lines
+    )
 
 
 def encode(
@@ -323,7 +333,7 @@ def _add_numbers(
     matrix = scaled(matrix, "standard" if scale == "auto" else scale)
     if missing.any():
         matrix = np.where(missing, np.nanmedian(matrix, axis=0), matrix)
-    done = {"auto": "standardised", "standard": "standardised", "none": "as it is"}.get(scale, f"{scale} scale")
+    done = scaling_words(scale)
     for place, column in enumerate(numbers):
         parts[column.name] = matrix[:, place : place + 1]
         note = f" ({column.note})" if column.note else ""
@@ -335,6 +345,11 @@ def _add_numbers(
         if column.unreadable:
             how += f"; unreadable: {column.unreadable_words}"
         told[column.name] = (column.kind, how)
+
+
+def scaling_words(scale: str) -> str:
+    """How numbers are scaled, for the description of a column."""
+    return {"auto": "standardised", "standard": "standardised", "none": "as it is"}.get(scale, f"{scale} scale")
 
 
 def _weighed(

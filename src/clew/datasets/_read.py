@@ -495,3 +495,26 @@ def _row(row: int, ids: NDArray[Any] | None) -> str:
 def _listed(names: Sequence[str], most: int = 20) -> str:
     shown = ", ".join(names[:most])
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def sources(table: Table, name: str) -> NDArray[np.object_]:
+    """The source of each row, for `Constraints(cannot_groups=...)`: a column of words, "" if the cell is empty."""
+    return np.array([_source(value) for value in table.column(name).tolist()], dtype=object)
+
+
+def checked_sources(table: Table, name: str) -> NDArray[np.object_]:
+    """The source of each row, see `sources`. Raises if there are fewer than two."""
+    found = sources(table, name)
+    words = sorted(set(found.tolist()) - {""})
+    if len(words) < 2:
+        value = f'the one value "{words[0]}"' if words else "no value"
+        raise ParameterError(
+            f"source {name}: the column has {value}, so no two rows could be together. Choose a column that says "
+            "which list each row comes from, or leave the source out."
+        )
+    return found
+
+
+def _source(value: Any) -> str:
+    word = str(value).strip()
+    return "" if word.lower() in MISSING else word

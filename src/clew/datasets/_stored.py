@@ -12,6 +12,7 @@ import logging
 import mmap
 import os
 import shutil
+import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -161,6 +162,16 @@ def is_stored(X: Any) -> bool:
     return isinstance(X, Iterator)
 
 
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask collection."""
+    return "dask" in sys.modules and hasattr(X, "__dask_graph__")
+
+
+def is_remote(X: Any) -> bool:
+    """Whether X names or holds rows outside memory: files, batches, or a Dask collection."""
+    return is_stored(X) or is_dask(X) or hasattr(X, "map_chunks")
+
+
 def _is_batch(one: Any) -> bool:
     return (isinstance(one, np.ndarray) and one.ndim == 2) or hasattr(one, "schema") or as_frame(one) is not None
 
@@ -203,12 +214,12 @@ def open_rows(X: Any, columns: Iterable[str] | None = None) -> StoredRows:
         path = Path(X)
         if path.suffix == ".npy" and path.is_file():
             return _checked(_npy(path))
-        return _spooled(*_parquet(path, names))
+        return _spooled(_parquet(path, names))
     if hasattr(X, "to_batches") and hasattr(X, "scanner"):
-        return _spooled(*_dataset(X, names))
+        return _spooled(_dataset(X, names))
     if hasattr(X, "read_next_batch"):
         X = _reader(X)
-    return _spooled("batches", None, None, Fingerprint(()), (_as_array(batch, names) for batch in X))
+    return _spooled(_Batches("batches", (_as_array(batch, names) for batch in X)))
 
 
 def _checked(rows: StoredRows) -> StoredRows:
@@ -224,8 +235,18 @@ def _checked(rows: StoredRows) -> StoredRows:
     return rows
 
 
-def check_block(rows: npt.NDArray[Any], first: int, columns: tuple[str, ...] | None) -> None:
-    """Raise if a value is missing, infinite, or too large to be squared; `first` is the number of the first row."""
+Files = Callable[[], list[tuple[str, int]]]  # path and number of rows of each file, in the order of the rows
+
+
+def _no_files() -> list[tuple[str, int]]:
+    return []
+
+
+def check_block(rows: npt.NDArray[Any], first: int, columns: tuple[str, ...] | None, files: Files = _no_files) -> None:
+    """Raise if a value is missing, infinite, or too large to be squared; `first` is the number of the first row.
+
+    `files` is called for the message only, because datasets may have to count their rows.
+    """
     largest = max(float(rows.max(initial=0)), -float(rows.min(initial=0)))  # NaN if any value is NaN
     limit = float(np.sqrt(np.finfo(rows.dtype).max / max(rows.shape[1], 1)) / 4)
     if largest <= limit:
@@ -236,7 +257,18 @@ def check_block(rows: npt.NDArray[Any], first: int, columns: tuple[str, ...] | N
     row, column = wrong[0].tolist()
     what = "NaN" if np.isnan(rows[row, column]) else "infinity (inf)"
     named = f"{column} ({columns[column]!r})" if columns else str(column)
-    raise DataError(f"X contains {what} at row {first + row}, column {named}. Fill it in, or drop the row.")
+    place = _named_row(first + row, files())
+    raise DataError(f"X contains {what} at {place}, column {named}. Fill it in, or drop the row.")
+
+
+def _named_row(row: int, files: list[tuple[str, int]]) -> str:
+    """The number of a row; among several files also the file and the number of the row in it."""
+    start = 0
+    for path, n_rows in files if len(files) > 1 else []:
+        if row < start + n_rows:
+            return f"row {row - start} of {path} (row {row} of all files)"
+        start += n_rows
+    return f"row {row}"
 
 
 def _reason(error: BaseException) -> str:
@@ -305,11 +337,19 @@ def _mapped(array: Any, source: str = "a memory-mapped array", fingerprint: Fing
     return StoredRows(source, array.shape, dtype, read, fingerprint=fingerprint)
 
 
-Batches = Iterator[tuple[npt.NDArray[Any], tuple[str, ...] | None]]
+class _Batches(NamedTuple):
+    """Rows that are copied batch by batch, and what is known about them before."""
+
+    source: str
+    rows: Iterable[tuple[npt.NDArray[Any], tuple[str, ...] | None]]
+    n_rows: int | None = None
+    dtype: Any = None
+    fingerprint: Fingerprint = Fingerprint(())
+    files: Files = _no_files
 
 
-def _parquet(path: Path, names: list[str] | None) -> tuple[str, int, Any, Fingerprint, Batches]:
-    """Number of rows, type, files and batches of a parquet file or a folder of them."""
+def _parquet(path: Path, names: list[str] | None) -> _Batches:
+    """The batches of a parquet file or a folder of them."""
     pyarrow = require_pyarrow()
     files = parquet_files(path)
     fingerprint = Fingerprint.of(files)
@@ -325,9 +365,9 @@ def _parquet(path: Path, names: list[str] | None) -> tuple[str, int, Any, Finger
     wanted = _wanted(str(files[0]), schemas[0], names)
     for one, schema in zip(files[1:], schemas[1:], strict=True):
         _refuse_change(files[0], schemas[0], one, schema, wanted)
-    n_rows = sum(file.metadata.num_rows for file in opened)
+    n_rows = [file.metadata.num_rows for file in opened]
 
-    def batches() -> Batches:
+    def batches() -> Iterator[tuple[npt.NDArray[Any], tuple[str, ...]]]:
         for one in files:
             try:
                 with pyarrow.parquet.ParquetFile(one, buffer_size=1 << 20, pre_buffer=False) as file:
@@ -339,7 +379,9 @@ def _parquet(path: Path, names: list[str] | None) -> tuple[str, int, Any, Finger
                 fingerprint.check()
                 raise FileError(f"Cannot read {one}: {_reason(error)}.") from error
 
-    return str(path), n_rows, _common_type(schemas[0], wanted), fingerprint, batches()
+    kind = _common_type(schemas[0], wanted)
+    counts = list(zip(map(str, files), n_rows, strict=True))
+    return _Batches(str(path), batches(), sum(n_rows), kind, fingerprint, lambda: counts)
 
 
 def parquet_files(path: Path) -> list[Path]:
@@ -398,8 +440,8 @@ def _common_type(schema: Any, wanted: list[str]) -> Any:
     return np.float32 if types == {"float"} else np.float64
 
 
-def _dataset(data: Any, names: list[str] | None) -> tuple[str, int, Any, Fingerprint, Batches]:
-    """Number of rows, type, files and batches of an Arrow dataset."""
+def _dataset(data: Any, names: list[str] | None) -> _Batches:
+    """The batches of an Arrow dataset."""
     files = list(getattr(data, "files", []))
     fingerprint = Fingerprint.of(one for one in files if os.path.exists(one))
     wanted = _wanted("The dataset", data.schema, names)
@@ -408,7 +450,11 @@ def _dataset(data: Any, names: list[str] | None) -> tuple[str, int, Any, Fingerp
             _refuse_change(Path("the dataset"), data.schema, Path(fragment.path), fragment.physical_schema, wanted)
     scan = data.scanner(columns=wanted, batch_size=BATCH_ROWS, batch_readahead=2, fragment_readahead=1)
     batches = (_from_arrow(batch, "the dataset") for batch in scan.to_batches())
-    return "a dataset", data.count_rows(), _common_type(data.schema, wanted), fingerprint, batches
+
+    def counts() -> list[tuple[str, int]]:
+        return [(getattr(one, "path", "a part in memory"), one.count_rows()) for one in data.get_fragments()]
+
+    return _Batches("a dataset", batches, data.count_rows(), _common_type(data.schema, wanted), fingerprint, counts)
 
 
 def _reader(reader: Any) -> Iterator[Any]:
@@ -458,16 +504,15 @@ def _from_arrow(batch: Any, source: str) -> tuple[npt.NDArray[Any], tuple[str, .
     return rows, tuple(names)
 
 
-def _spooled(
-    source: str, n_rows: int | None, dtype: Any, fingerprint: Fingerprint, batches: Iterable[Any]
-) -> StoredRows:
+def _spooled(batches: _Batches) -> StoredRows:
     """Check batches and copy them to a temporary file."""
+    source, _, n_rows, dtype, fingerprint, files = batches
     folder = tempfile.gettempdir()
     file = tempfile.TemporaryFile(prefix="clew-", dir=folder)  # noqa: SIM115  # closed with the rows
     columns: tuple[str, ...] | None = None
     n_columns, n_written = 0, 0
     try:
-        for rows, names in batches:
+        for rows, names in batches.rows:
             if rows.ndim != 2 or rows.dtype.kind not in "fiub":
                 raise DataError(
                     f"Batch at row {n_written} has shape {rows.shape} and type {rows.dtype}: expected rows of numbers."
@@ -486,7 +531,7 @@ def _spooled(
                     f"The batch at row {n_written} has type {rows.dtype}, but the first one has float32. Give one type."
                 )
             rows = np.ascontiguousarray(rows, dtype=dtype)
-            check_block(rows, n_written, columns)
+            check_block(rows, n_written, columns, files)
             file.write(rows.reshape(-1).view(np.uint8).data)
             n_written += len(rows)
             _logger.debug("%s: read %d rows", source, n_written, extra={"rows_read": n_written, "n_rows": n_rows})

@@ -569,7 +569,13 @@ def test_images_without_pillow_name_the_extra(pictures, monkeypatch):
 
 
 def test_folder_without_images(tmp_path):
+    with pytest.raises(FileError, match="is an empty folder"):
+        encode(tmp_path)
+    (tmp_path / "notes.txt").write_text("nothing")
     with pytest.raises(FileError, match="is a folder without images"):
+        encode(tmp_path)
+    (tmp_path / "part.parquet").write_bytes(b"PAR1")
+    with pytest.raises(FileError, match="is a folder of parquet files, which are only read by the batch"):
         encode(tmp_path)
 
 
