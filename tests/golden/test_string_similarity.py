@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from clew.matching import _texts
 from clew.matching._texts import nearest, products, spelling_similarities
 from tests.reference import string_similarity as reference
 
@@ -26,7 +27,9 @@ def test_jaro_winkler_of_winklers_examples(one, two, similarity):
     assert round(float(found), 3) == similarity
 
 
-def test_products_and_neighbours_equal_plain_loops(seed):
+@pytest.mark.parametrize("rows_at_a_time", [1, 7, 25])
+def test_products_and_neighbours_equal_plain_loops(seed, rows_at_a_time, monkeypatch):
+    monkeypatch.setattr(_texts, "_QUERY_BLOCK", rows_at_a_time)
     rng = np.random.default_rng(seed)
     dense = rng.integers(0, 3, size=(25, 12)) * (rng.random((25, 12)) < 0.3)
     matrix = sparse.csr_array(dense.astype(float))

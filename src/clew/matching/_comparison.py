@@ -34,7 +34,8 @@ from clew.matching._texts import (
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
+Levels = npt.NDArray[np.int8]
+Column = npt.NDArray[np.float32]
 
 # Levels of agreement of two cells. `_CLOSE` and `_SIMILAR` are thresholds on the mean of three text similarities.
 MISSING, DIFFERENT, SIMILAR, CLOSE, EQUAL = range(5)
@@ -49,16 +50,23 @@ class Compared(NamedTuple):
 
     Attributes
     ----------
-    features : ndarray of shape (n_pairs, n_features)
+    features : list of ndarrays of shape (n_pairs,)
+        In single precision, because the features of many pairs are the largest arrays of all.
     levels : ndarray of shape (n_pairs, n_columns)
         Level of agreement of each column, from `MISSING` to `EQUAL`. Vectors have no columns.
     similarity : ndarray of shape (n_pairs,)
         Similarity of the whole rows, 1 for equal rows.
     """
 
-    features: FloatArray
-    levels: IntArray
+    features: list[Column]
+    levels: Levels
     similarity: FloatArray
+
+    def merged(self, others: Compared, order: IntArray) -> Compared:
+        """These pairs and others, in the given order of all of them."""
+        features = [np.concatenate(both)[order] for both in zip(self.features, others.features, strict=True)]
+        levels = np.concatenate([self.levels, others.levels])[order]
+        return Compared(features, levels, np.concatenate([self.similarity, others.similarity])[order])
 
 
 def standing(similarity: FloatArray, pairs: IntArray, scores: FloatArray) -> list[FloatArray]:
@@ -73,14 +81,16 @@ def standing(similarity: FloatArray, pairs: IntArray, scores: FloatArray) -> lis
         known = rows < len(scores)
         best = np.where(known, scores[np.where(known, rows, 0), 0], similarity)
         shares.append(np.minimum(similarity / np.maximum(best, 1e-9), 1.0))
-        above = (scores[np.where(known, rows, 0)] > similarity[:, None] + 1e-12).sum(axis=1)
+        # One neighbour at a time, as an array of all pairs and all neighbours would be large.
+        above = sum((score[np.where(known, rows, 0)] > similarity + 1e-12 for score in scores.T), start=np.int64(0))
         ranks.append(np.log1p(np.where(known, above, 0)))
     return [np.minimum(*shares), np.maximum(*shares), np.minimum(*ranks), np.maximum(*ranks)]
 
 
-def whole_levels(similarity: FloatArray, smaller_share: FloatArray) -> IntArray:
+def whole_levels(similarity: FloatArray, smaller_share: FloatArray) -> Levels:
     """Bin the similarity of two rows, and its smaller ratio to the best similarity of either row, into levels."""
-    return np.column_stack([np.digitize(similarity, _WHOLE_LEVELS), np.digitize(smaller_share, _SHARE_LEVELS)]) + 1
+    both = (similarity, _WHOLE_LEVELS), (smaller_share, _SHARE_LEVELS)
+    return np.column_stack([np.digitize(values, edges).astype(np.int8) + np.int8(1) for values, edges in both])
 
 
 @dataclass
@@ -116,17 +126,22 @@ class Records:
     @cached_property
     def vectors(self) -> sparse.csr_array:
         """TF-IDF vectors of the letter n-grams of all columns together."""
+        total = self._ngram_counts()
+        times = (np.arange(self.n_rows) < self.n_fitted).astype(np.int64)
+        return unit_vectors(total, inverse_frequency(total, times))
+
+    def _ngram_counts(self) -> sparse.csr_array:
+        """Counts of the letter n-grams of all columns together."""
         terms = [letter_ngrams(field.texts) for field in self.fields]
         keys = np.unique(np.concatenate([one.keys for one in terms]))
         total = sparse.csr_array((self.n_rows, len(keys)))
-        for field, one in zip(self.fields, terms, strict=True):
+        for field in self.fields:
             there = np.flatnonzero(field.codes >= 0)
             shape = self.n_rows, len(field.texts)
-            total = total + sparse.csr_array((np.ones(len(there)), (there, field.codes[there])), shape) @ aligned(
-                one, keys
-            )
-        times = (np.arange(self.n_rows) < self.n_fitted).astype(np.int64)
-        return unit_vectors(sparse.csr_array(total), inverse_frequency(sparse.csr_array(total), times))
+            rows = sparse.csr_array((np.ones(len(there)), (there, field.codes[there])), shape)
+            total = sparse.csr_array(total + rows @ aligned(terms.pop(0), keys))
+        total.sort_indices()
+        return total
 
     @cached_property
     def _nearest(self) -> tuple[IntArray, FloatArray]:
@@ -150,11 +165,14 @@ class Records:
 
     def compare(self, pairs: IntArray) -> Compared:
         """Compare pairs of rows column by column and as a whole."""
-        columns = [compare_cells(field, self.n_fitted, pairs) for field in self.fields]
-        levels = np.column_stack([level for _, level in columns])
+        features: list[Column] = []
+        levels = np.empty((len(pairs), len(self.fields)), dtype=np.int8)
+        for place, field in enumerate(self.fields):
+            found, levels[:, place] = compare_cells(field, self.n_fitted, pairs)
+            features += [feature.astype(np.float32) for feature in found]
         similarity = products(self.vectors, *np.ascontiguousarray(pairs.T))
         whole = [similarity, *standing(similarity, pairs, self.scores), (levels == EQUAL).mean(axis=1)]
-        return Compared(np.column_stack([*(one for found, _ in columns for one in found), *whole]), levels, similarity)
+        return Compared(features + [feature.astype(np.float32) for feature in whole], levels, similarity)
 
     def keys(self) -> list[bytes]:
         """One key per row; rows with equal cells have equal keys."""
@@ -278,7 +296,8 @@ class Vectors:
         distances = row_norms(self.X[pairs[:, 0]] - self.X[pairs[:, 1]])
         similarity = self._similarity(np.asarray(distances, dtype=np.float64))
         features = [similarity, -np.log(1e-6 + 1 / similarity - 1), *standing(similarity, pairs, self.scores)]
-        return Compared(np.column_stack(features), np.empty((len(pairs), 0), dtype=np.int64), similarity)
+        empty = np.empty((len(pairs), 0), dtype=np.int8)
+        return Compared([feature.astype(np.float32) for feature in features], empty, similarity)
 
     def keys(self) -> list[bytes]:
         """One key per row; equal rows have equal keys."""

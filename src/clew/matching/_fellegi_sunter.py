@@ -12,9 +12,8 @@ import numpy.typing as npt
 from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
 
-from clew.matching._comparison import CLOSE, DIFFERENT, EQUAL, MISSING, SIMILAR
+from clew.matching._comparison import CLOSE, DIFFERENT, EQUAL, MISSING, SIMILAR, Levels
 
-IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 N_LEVELS = len((MISSING, DIFFERENT, SIMILAR, CLOSE, EQUAL))
@@ -32,7 +31,7 @@ class Evidence(NamedTuple):
     intercept: float
     weights: list[FloatArray]
 
-    def log_odds(self, levels: IntArray) -> FloatArray:
+    def log_odds(self, levels: Levels) -> FloatArray:
         """Log-odds of pairs, clipped to plus or minus `MOST_LOG_ODDS`."""
         total = np.full(len(levels), self.intercept)
         for column, weights in enumerate(self.weights):
@@ -51,7 +50,7 @@ class Evidence(NamedTuple):
         return cls(float(matrix[0, 0]), list(matrix[1:]))
 
 
-def fellegi_sunter(levels: IntArray, random_levels: IntArray, start: FloatArray, n_pairs: float) -> FloatArray:
+def fellegi_sunter(levels: Levels, random_levels: Levels, start: FloatArray, n_pairs: float) -> FloatArray:
     """Estimate the probability that each candidate pair is a match, by EM over all pairs of rows.
 
     Non-matches are assumed to agree as often as random pairs of rows do. The levels of agreement of matches, and the
@@ -74,7 +73,7 @@ def fellegi_sunter(levels: IntArray, random_levels: IntArray, start: FloatArray,
     return probability
 
 
-def evidence_among(levels: IntArray, probability: FloatArray) -> Evidence:
+def evidence_among(levels: Levels, probability: FloatArray) -> Evidence:
     """Weights of evidence, estimated from candidate pairs and their probabilities of being matches."""
     share = (probability.sum() + 1) / (len(probability) + 2)
     weights = []
@@ -89,7 +88,7 @@ def evidence_among(levels: IntArray, probability: FloatArray) -> Evidence:
 
 
 def _shares(
-    levels: IntArray,
+    levels: Levels,
     probability: FloatArray | None,
     smoothing: float,
     around: FloatArray | None = None,

@@ -49,7 +49,8 @@ class MatchClustering(ConstrainedClusterer):
     n_neighbors : int, default=10
         Number of nearest rows with which each row forms candidate pairs. Groups may be larger.
     columns : list of str, optional
-        Columns of a table to compare. Default: all but ids and columns that have only one value.
+        Columns of a table to compare. Default: all but columns that have only one value, and columns that are named
+        like ids ("id", "customer_id", "key") and have no value twice.
     keys : list of str, optional
         Columns such as a phone number: rows with equal values become candidates. Rows that share a rare value of a
         compared column are candidates anyway.
@@ -287,7 +288,7 @@ class MatchClustering(ConstrainedClusterer):
         if len(kept) != 1 or len(model.evidence_) != len(model.columns_) + 3:
             what = "evidence_ does not fit the columns" if len(kept) == 1 else "fitted_rows_ is missing"
             raise FileError(f"{path} cannot be used: {what}. Save the estimator again.")
-        n_features = model._with_new_rows(None).compare(np.empty((0, 2), dtype=np.int64)).features.shape[1]
+        n_features = len(model._with_new_rows(None).compare(np.empty((0, 2), dtype=np.int64)).features)
         if n_features + 1 != len(model.coefficients_):
             raise FileError(f"{path} cannot be used: coefficients_ does not fit the columns. Save the estimator again.")
         return model

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from clew.constraints import Closure
 from clew.matching._candidates import candidate_pairs, closing_pairs
-from clew.matching._comparison import CLOSE, Compared, Comparer, standing, whole_levels
+from clew.matching._comparison import CLOSE, Compared, Comparer, Levels, standing, whole_levels
 from clew.matching._fellegi_sunter import MOST_LOG_ODDS, Evidence, evidence_among, fellegi_sunter, two_normals
 from clew.matching._records import Field
 
@@ -42,8 +42,6 @@ class Candidates(NamedTuple):
     pairs : ndarray of shape (n_pairs, 2)
     features : ndarray of shape (n_pairs, n_features + 1)
         Standardised, 0 where missing. The last column is 1.
-    levels : ndarray of shape (n_pairs, n_columns)
-        Level of agreement of each column.
     log_odds : ndarray of shape (n_pairs,)
         Log-odds of being a match, by the mixture alone.
     measures : Measures
@@ -51,7 +49,6 @@ class Candidates(NamedTuple):
 
     pairs: IntArray
     features: Matrix
-    levels: IntArray
     log_odds: FloatArray
     measures: Measures
 
@@ -74,9 +71,10 @@ class Measures(NamedTuple):
 
     def features(self, compared: Compared, log_odds: FloatArray) -> Matrix:
         """Standardised features: the compared features, the log-odds of the mixture, and a constant 1."""
-        raw = np.column_stack([compared.features, log_odds])
-        rows = np.nan_to_num((raw - self.means) / self.scales)
-        return np.column_stack([rows, np.ones(len(rows))]).astype(np.float32)
+        found = np.ones((len(log_odds), len(self.means) + 1), dtype=np.float32)
+        for place, raw in enumerate(_columns(compared, log_odds)):
+            found[:, place] = np.nan_to_num((raw.astype(np.float64) - self.means[place]) / self.scales[place])
+        return found
 
     def features_of(self, rows: Comparer, pairs: IntArray) -> Matrix:
         """Standardised features of any pairs."""
@@ -96,16 +94,23 @@ def build_candidates(rows: Comparer, fields: list[Field], keys: list[Field], rng
     if len(more):
         others = rows.compare(more)
         order = np.lexsort(np.concatenate([pairs, more]).T[::-1])
-        pairs = np.concatenate([pairs, more])[order]
-        compared = Compared(*(np.concatenate([one, two])[order] for one, two in zip(compared, others, strict=True)))
+        pairs, compared = np.concatenate([pairs, more])[order], compared.merged(others, order)
         log_odds = evidence.log_odds(all_levels(rows, pairs, compared))
-    raw = np.column_stack([compared.features, log_odds])
-    known = ~np.isnan(raw)
-    n_known = np.maximum(known.sum(axis=0), 1)
-    means = np.where(known, raw, 0).sum(axis=0) / n_known
-    scales = np.sqrt(np.where(known, (raw - means) ** 2, 0).sum(axis=0) / n_known)
-    measures = Measures(evidence, means, np.where(scales > 1e-9, scales, 1.0))
-    return Candidates(pairs, measures.features(compared, log_odds), compared.levels, log_odds, measures)
+    means, scales = np.array([_mean_and_scale(raw) for raw in _columns(compared, log_odds)]).T.copy()
+    measures = Measures(evidence, means, scales)
+    return Candidates(pairs, measures.features(compared, log_odds), log_odds, measures)
+
+
+def _columns(compared: Compared, log_odds: FloatArray) -> list[npt.NDArray[Any]]:
+    """The features of the pair model before they are standardised."""
+    return [*compared.features, log_odds]
+
+
+def _mean_and_scale(values: npt.NDArray[Any]) -> tuple[float, float]:
+    """Mean and standard deviation of the values that are not missing; a standard deviation of 0 becomes 1."""
+    known = values[~np.isnan(values)].astype(np.float64)
+    scale = float(known.std()) if len(known) else 0.0
+    return float(known.mean()) if len(known) else 0.0, scale if scale > 1e-9 else 1.0
 
 
 def _first_guess(rows: Comparer, compared: Compared, rng: np.random.Generator) -> FloatArray:
@@ -126,7 +131,7 @@ def _first_guess(rows: Comparer, compared: Compared, rng: np.random.Generator) -
     return guess
 
 
-def all_levels(rows: Comparer, pairs: IntArray, compared: Compared) -> IntArray:
+def all_levels(rows: Comparer, pairs: IntArray, compared: Compared) -> Levels:
     """Levels of the columns and of the whole row."""
     smaller_share = standing(compared.similarity, pairs, rows.scores)[0]
     return np.column_stack([compared.levels, whole_levels(compared.similarity, smaller_share)])

@@ -71,7 +71,7 @@ def fields_of(table: Table, names: Sequence[str] | None, kinds: dict[str, str] |
     if not fields:
         raise DataError(
             f"{table.source} has no column to compare: every column is empty, has only one value, or holds row ids. "
-            "Name the columns to compare."
+            "Use at least one column in which rows differ."
         )
     return fields
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.utils.extmath import row_norms
 
 from clew.kernels.edit_distance import edit_distances
 from clew.kernels.jaro_winkler import jaro_winkler
@@ -25,6 +26,8 @@ _SPACE = 32
 _COMPARED_LETTERS = 64
 # The search for one row's neighbours looks at no more than this many index entries, in about 0.1 ms.
 _MOST_VISITED = 10_000
+# Number of rows whose neighbours are searched at a time. Each block needs a sorted copy of its features.
+_QUERY_BLOCK = 20_000
 
 _NOT_WORD = re.compile(r"[^\w]+|_+")
 
@@ -120,19 +123,19 @@ def aligned(terms: Terms, keys: IntArray) -> sparse.csr_array:
 
 def inverse_frequency(counts: sparse.csr_array, times: IntArray) -> FloatArray:
     """Smoothed inverse document frequency of each term; text t occurs ``times[t]`` times."""
-    rows = np.repeat(times, np.diff(counts.indptr)).astype(np.float64)
+    rows = np.repeat(times.astype(np.float64), np.diff(counts.indptr))
     found = np.bincount(counts.indices, rows, minlength=counts.shape[1])
     return np.log((1 + times.sum()) / (1 + found)) + 1
 
 
 def unit_vectors(counts: sparse.csr_array, rarity: FloatArray) -> sparse.csr_array:
-    """TF-IDF vectors of length 1, with sublinear term frequency (1 + log count)."""
-    vectors = sparse.csr_array(counts, copy=True)
-    vectors.sort_indices()
-    vectors.data = (1 + np.log(vectors.data)) * rarity[vectors.indices]
-    sizes = np.diff(vectors.indptr)
-    norms = np.sqrt(np.bincount(np.repeat(np.arange(len(sizes)), sizes), vectors.data**2, minlength=len(sizes)))
-    vectors.data /= np.repeat(np.where(norms > 0, norms, 1), sizes)
+    """TF-IDF vectors of length 1, with sublinear term frequency (1 + log count). The columns of a row are sorted."""
+    values = np.log(counts.data)
+    values += 1
+    values *= rarity[counts.indices]
+    vectors = sparse.csr_array((values, counts.indices, counts.indptr), shape=counts.shape)
+    norms = row_norms(vectors)
+    vectors.data /= np.repeat(np.where(norms > 0, norms, 1), np.diff(vectors.indptr))
     return vectors
 
 
@@ -156,24 +159,34 @@ def nearest(
     n_rows, n_queries = vectors.shape[0], queries.shape[0]
     by_feature = vectors.tocsc()
     n_with = np.diff(by_feature.indptr)
-    owner = np.repeat(np.arange(n_queries), np.diff(queries.indptr))
-    order = np.lexsort((n_with[queries.indices], owner))
-    neighbours = np.empty((n_queries, n_neighbors), dtype=np.int64)
-    found = np.empty((n_queries, n_neighbors))
-    top_products(
-        queries.indptr.astype(np.int64),
-        queries.indices[order].astype(np.int64),
-        queries.data[order],
+    feature_ptr, rows, weights = (
         by_feature.indptr.astype(np.int64),
         by_feature.indices.astype(np.int64),
         by_feature.data,
-        0 if is_same else -1,
-        _MOST_VISITED,
-        np.zeros(n_rows),
-        np.empty(n_rows, dtype=np.int64),
-        neighbours,
-        found,
     )
+    del by_feature  # the index is held once, with the integers that the kernel reads
+    neighbours = np.empty((n_queries, n_neighbors), dtype=np.int64)
+    found = np.empty((n_queries, n_neighbors))
+    sums, touched = np.zeros(n_rows), np.empty(n_rows, dtype=np.int64)
+    for start in range(0, n_queries, _QUERY_BLOCK):
+        block = slice(start, start + _QUERY_BLOCK)
+        some = queries[block]
+        owner = np.repeat(np.arange(some.shape[0]), np.diff(some.indptr))
+        order = np.lexsort((n_with[some.indices], owner))
+        top_products(
+            some.indptr.astype(np.int64),
+            some.indices[order].astype(np.int64),
+            some.data[order],
+            feature_ptr,
+            rows,
+            weights,
+            start if is_same else -1,
+            _MOST_VISITED,
+            sums,
+            touched,
+            neighbours[block],
+            found[block],
+        )
     return neighbours, found
 
 
