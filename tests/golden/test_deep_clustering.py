@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from clew import Constraints, DeepConstrainedClustering
-from clew.audit import impact
-from clew.audit._impact import FREE
+from clew.audit._impact import FREE, impact_of
+from clew.audit._models import fixed_model
 from clew.deep._network import NetworkShape, Rows, soft_assignment, target_distribution
 from tests.reference import deep_clustering as reference
 
 SHAPE = NetworkShape((3, 4, 2))
-ALONE = np.empty((12, 0), dtype=np.int64)  # no row has a neighbour
+ALONE = np.arange(12)[:, None]  # every row is alike only to itself
 
 
 def small(seed, n=12):
@@ -97,30 +97,43 @@ def test_loss_of_a_batch_of_all_rows_and_the_objective(seed, limits):
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.5, 0.7, 1.0])
-def test_filter_is_algorithm_9(seed, fraction):
+@pytest.mark.parametrize("n_neighbors", [0, 4])
+def test_filter_is_algorithm_9_in_a_clustering_drawn_from_the_shares(seed, fraction, n_neighbors):
     pytest.importorskip("torch")
-    from clew.deep._knowledge import DUAL_ROUNDS, DeepKnowledge
+    from clew.deep._knowledge import DUAL_ROUNDS, N_DRAWS, DeepKnowledge
 
-    rng = np.random.default_rng(seed)
     hidden = np.resize(np.arange(3), 60)
-    embedding = (6 * np.eye(3)[hidden] + rng.normal(size=(60, 3))).astype(np.float32)
-    centers = (6 * np.eye(3)).astype(np.float32)
+    shares = 0.97 * np.eye(3)[hidden] + 0.01
+    alike = np.column_stack([np.arange(60), (np.arange(60)[:, None] + 3 * np.arange(1, n_neighbors + 1)) % 60])
     known = Constraints.sample(hidden, 40, noise=0.3, random_state=seed)
     knowledge = DeepKnowledge.of(known, np.arange(3), 60)
-    found = knowledge.filtered(embedding, centers, fraction)
-    given = Constraints(knowledge.must_link.rows, knowledge.cannot_link.rows, n_samples=60)
-    prices = impact(embedding, given, 3, max_iter=DUAL_ROUNDS)
-    scores = np.concatenate([prices.must_link_score, prices.cannot_link_score])
-    kept = reference.filtered(scores.tolist(), fraction, -FREE * prices.unit)
-    pairs = np.concatenate([given.must_link, given.cannot_link])
-    assert np.concatenate([found.must_link.rows, found.cannot_link.rows]).tolist() == pairs[kept].tolist()
+    found = knowledge.filtered(shares, alike, fraction, np.random.default_rng(seed))
+    # The same draws: first the representatives, then the clustering.
+    again, n_draws = np.random.default_rng(seed), N_DRAWS if n_neighbors else 1
+    must, cannot = (one.represented(alike, again, n_draws) for one in (knowledge.must_link, knowledge.cannot_link))
+    costs = -np.log(shares) - again.gumbel(size=shares.shape)
+    prices = impact_of(
+        fixed_model("network", costs), Constraints(must.rows, cannot.rows, n_samples=60), max_iter=DUAL_ROUNDS
+    )
     assert found.cluster_of is knowledge.cluster_of
-    n_broken = len(reference.filtered(scores.tolist(), 0.0, -FREE * prices.unit))
-    assert found.pair_weight * len(kept) == pytest.approx(n_broken if kept else 0)
-    if fraction == 0:  # right pairs hold in these clusters, so that they have no impact
-        wrong = hidden[pairs[:, 0]] == hidden[pairs[:, 1]]
-        wrong[: len(given.must_link)] ^= True
-        assert set(np.flatnonzero(wrong)) <= set(kept) and len(kept) < len(pairs)
+    for kept, drawn, scores in (
+        (found.must_link, must, prices.must_link_score),
+        (found.cannot_link, cannot, prices.cannot_link_score),
+    ):
+        expected = reference.filtered(scores.tolist(), fraction, -FREE * prices.unit)
+        assert kept.rows.tolist() == drawn.rows[expected].tolist()
+        assert kept.given.tolist() == drawn.given[expected].tolist()
+        negative = reference.filtered(scores.tolist(), 0.0, -FREE * prices.unit)
+        together = [sum(shares[i][c] * shares[j][c] for c in range(3)) for i, j in drawn.rows.tolist()]
+        chance = [1 - one if drawn is must else one for one in together]
+        weights = reference.filter_weights(chance, negative, expected)
+        np.testing.assert_allclose(n_draws * kept.weight, weights, rtol=1e-9)
+    if fraction == 0:  # pairs that hold in the drawn clustering mostly have no impact, and broken ones mostly have one
+        labels, pairs = costs.argmin(axis=1), np.concatenate([must.rows, cannot.rows])
+        broken = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+        broken[: len(must)] ^= True
+        negative = np.concatenate([prices.must_link_score, prices.cannot_link_score]) < -FREE * prices.unit
+        assert negative[broken].mean() > 0.6 and negative[~broken].mean() < 0.4
 
 
 def test_each_group_is_a_cycle_in_a_random_order(seed):
@@ -128,14 +141,15 @@ def test_each_group_is_a_cycle_in_a_random_order(seed):
     from clew.deep._knowledge import Pairs
 
     groups = np.array([0, 1, 0, 2, 2, 0, -1, 0])  # sizes 4, 1, 2
-    none = Pairs(np.empty((0, 2), dtype=np.int64), np.empty(0))
-    drawn = [none.with_cycles([groups], np.random.default_rng([seed, turn])) for turn in range(40)]
+    none = Pairs.distinct(np.empty((0, 2), dtype=np.int64), np.empty(0))
+    alone = np.arange(len(groups))[:, None]
+    drawn = [none.with_cycles([groups], alone, np.random.default_rng([seed, turn])) for turn in range(40)]
     for pairs in drawn:
         assert (groups[pairs.rows[:, 0]] == groups[pairs.rows[:, 1]]).all()
         assert (pairs.rows[:, 0] != pairs.rows[:, 1]).all()
         rows, counts = np.unique(pairs.rows, return_counts=True)
         assert dict(zip(rows.tolist(), counts.tolist(), strict=True)) == {0: 2, 2: 2, 5: 2, 7: 2, 3: 1, 4: 1}
-        assert pairs.confidence.tolist() == [1.0] * 5
+        assert pairs.weight.tolist() == [1.0] * 5
     seen = {tuple(sorted(pair)) for pairs in drawn for pair in pairs.rows.tolist()}
     assert seen == {(0, 2), (0, 5), (0, 7), (2, 5), (2, 7), (5, 7), (3, 4)}
 

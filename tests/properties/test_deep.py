@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,60 +22,96 @@ def some_pairs(rng, n_rows, n_pairs):
     return Pairs.distinct(rows, rng.uniform(0.1, 1, len(rows)))
 
 
+def knowledge(must, cannot, n_rows):
+    return DeepKnowledge(must, cannot, [], [], np.empty((0, 3), dtype=np.int64), np.full(n_rows, -1))
+
+
+def alone(n_rows):
+    """Every row is alike only to itself."""
+    return np.arange(n_rows)[:, None]
+
+
 @given(seed=numbers, n_rows=st.integers(3, 40), n_pairs=st.integers(0, 30), batch=st.integers(1, 50))
-def test_a_round_sees_every_row_once_and_every_pair_as_often_as_it_weighs(seed, n_rows, n_pairs, batch):
+def test_a_round_sees_every_row_and_every_pair_once_with_its_weight(seed, n_rows, n_pairs, batch):
     rng = np.random.default_rng(seed)
     factor = float(rng.choice([1.0, 1.5, 7.0]))
     X = np.arange(n_rows, dtype=np.float64)[:, None]  # a row is its own number
-    must, cannot = some_pairs(rng, n_rows, n_pairs), some_pairs(rng, n_rows, n_pairs)
-    known = DeepKnowledge(must, cannot, [], [], np.empty((0, 3), dtype=np.int64), np.full(n_rows, -1), factor)
+    must, cannot = (some_pairs(rng, n_rows, n_pairs) for _ in range(2))
+    must, cannot = (replace(one, weight=np.full(len(one), factor)) for one in (must, cannot))
     shares = soft_assignment(rng.normal(size=(n_rows, 2)), rng.normal(size=(3, 2)))
     targets = target_distribution(shares)
-    steps = list(
-        known.steps(Rows(X, np.zeros(1), 1.0), shares, targets, batch, rng, np.empty((n_rows, 0), dtype=np.int64))
-    )
+    known = knowledge(must, cannot, n_rows)
+    steps = list(known.steps(Rows(X, np.zeros(1), 1.0), shares, targets, batch, rng, alone(n_rows)))
     batches = [step.rows[: step.n_batch, 0].astype(int) for step in steps]
     assert sorted(np.concatenate(batches)) == list(range(n_rows))
     assert max(map(len, batches)) <= batch
     assert all((step.targets == targets[rows]).all() for step, rows in zip(steps, batches, strict=True))
     for kind, given_pairs in (("must_link", must), ("cannot_link", cannot)):
         seen = np.concatenate([step.rows[getattr(step, kind)][..., 0] for step in steps]).astype(int)
-        counts = [int((seen == pair).all(axis=1).sum()) for pair in given_pairs.rows]
-        assert sum(counts) == len(seen) == round(factor * len(given_pairs.rows))
-        assert not counts or max(counts) - min(counts) <= 1
+        weights = np.concatenate([getattr(step, f"{kind}_weight") for step in steps])
+        order = np.lexsort(seen.T[::-1])
+        assert seen[order].tolist() == given_pairs.rows.tolist()
+        np.testing.assert_allclose(weights[order], factor * given_pairs.confidence)
 
 
-@given(seed=numbers, fraction=st.sampled_from([0.0, 0.3, 0.95, 1.0]))
-def test_filtered_pairs_are_given_ones_and_fewer_with_a_larger_fraction(seed, fraction):
+@given(seed=numbers, fraction=st.sampled_from([0.0, 0.3, 0.95, 1.0]), n_neighbors=st.integers(0, 3))
+def test_a_filter_keeps_less_with_a_larger_fraction_and_the_same_weight(seed, fraction, n_neighbors):
     rng = np.random.default_rng(seed)
-    embedding = rng.normal(size=(25, 2)).astype(np.float32)
-    known = DeepKnowledge(
-        some_pairs(rng, 25, 8), some_pairs(rng, 25, 8), [], [], np.empty((0, 3), dtype=np.int64), np.full(25, -1)
-    )
-    none, some = (known.filtered(embedding, embedding[:3], share) for share in (0.0, fraction))
-
-    def n_pairs(one):
-        return len(one.must_link.rows) + len(one.cannot_link.rows)
-
-    assert n_pairs(some) == n_pairs(none) - int(fraction * n_pairs(none))
+    shares = rng.dirichlet(np.full(3, 0.3), size=25)
+    alike = (np.arange(25)[:, None] + np.arange(n_neighbors + 1)) % 25
+    known = knowledge(some_pairs(rng, 25, 8), some_pairs(rng, 25, 8), 25)
+    none, some = (known.filtered(shares, alike, share, np.random.default_rng(seed)) for share in (0.0, fraction))
     for kind in ("must_link", "cannot_link"):
-        rows = {tuple(pair) for pair in getattr(some, kind).rows.tolist()}
-        assert rows <= {tuple(pair) for pair in getattr(none, kind).rows.tolist()}
-        assert rows <= {tuple(pair) for pair in getattr(known, kind).rows.tolist()}
-    if n_pairs(some):
-        assert some.pair_weight * n_pairs(some) == pytest.approx(n_pairs(none))
+        given_pairs, all_of_them, kept = (getattr(one, kind) for one in (known, none, some))
+        assert len(kept) == len(all_of_them) - int(fraction * len(all_of_them))
+        assert {*map(tuple, kept.rows.tolist())} <= {*map(tuple, all_of_them.rows.tolist())}
+        assert {*map(tuple, kept.given.tolist())} <= {*map(tuple, given_pairs.rows.tolist())}
+        assert all(row in alike[first] for row, first in zip(kept.rows.ravel(), kept.given.ravel(), strict=True))
+        assert (kept.rows[:, 0] != kept.rows[:, 1]).all()
+        if len(kept):
+            assert kept.weight.sum() == pytest.approx(all_of_them.weight.sum())
 
 
-@given(seed=numbers, n_rows=st.integers(4, 40), batch=st.integers(1, 50))
-def test_rows_of_pairs_stand_for_their_neighbours(seed, n_rows, batch):
-    """Each row's neighbours are the two after it; over 200 uses of a pair, every combination appears."""
+@given(seed=numbers, n_rows=st.integers(6, 40))
+def test_pairs_stand_for_their_neighbours(seed, n_rows):
+    """Each row's neighbours are the two after it; over 300 draws of a pair, every combination appears."""
     rng = np.random.default_rng(seed)
-    must, cannot = some_pairs(rng, n_rows, 1), some_pairs(rng, n_rows, 0)
-    known = DeepKnowledge(must, cannot, [], [], np.empty((0, 3), dtype=np.int64), np.full(n_rows, -1), 200.0)
-    shares = np.full((n_rows, 2), 0.5)
-    neighbors = (np.arange(n_rows)[:, None] + [1, 2]) % n_rows
+    must = some_pairs(rng, n_rows, 1)
+    alike = (np.arange(n_rows)[:, None] + [0, 1, 2]) % n_rows
+    drawn = must.represented(alike, rng, 300)
+    assert (drawn.given == must.rows).all() and drawn.weight == pytest.approx(np.full(len(drawn), 1 / 300))
+    offsets = (drawn.rows - must.rows[0]) % n_rows
+    first, second = must.rows[0]
+    possible = {(a, b) for a in range(3) for b in range(3) if (first + a - second - b) % n_rows != 0}
+    assert {tuple(pair) for pair in offsets.tolist()} == possible
+
+
+@given(seed=numbers, batch=st.integers(1, 50))
+def test_triplets_and_groups_stand_for_their_neighbours(seed, batch):
+    rng = np.random.default_rng(seed)
+    n_rows, none = 12, Pairs.distinct(np.empty((0, 2), dtype=np.int64), np.empty(0))
+    group = np.where(np.arange(n_rows) == 0, 0, -1)
+    group[6] = 0
+    known = DeepKnowledge(none, none, [group], [], np.array([[0, 4, 8]]), np.full(n_rows, -1))
+    alike, shares = (np.arange(n_rows)[:, None] + [0, 1]) % n_rows, np.full((n_rows, 2), 0.5)
     X = np.arange(n_rows, dtype=np.float64)[:, None]
-    steps = list(known.steps(Rows(X, np.zeros(1), 1.0), shares, shares, batch, rng, neighbors))
-    seen = np.concatenate([step.rows[step.must_link][..., 0] for step in steps]).astype(int)
-    offsets = (seen - must.rows[0]) % n_rows
-    assert {tuple(pair) for pair in offsets.tolist()} == {(a, b) for a in range(3) for b in range(3)}
+    seen = {"must_link": set(), "triplets": set()}
+    for _ in range(150):
+        for step in known.steps(Rows(X, np.zeros(1), 1.0), shares, shares, batch, rng, alike):
+            for kind, found in seen.items():
+                found |= {tuple(sorted(one)) for one in step.rows[getattr(step, kind)][..., 0].astype(int).tolist()}
+    assert seen["must_link"] == {(a, b) for a in (0, 1) for b in (6, 7)}
+    assert seen["triplets"] == {(a, b, c) for a in (0, 1) for b in (4, 5) for c in (8, 9)}
+
+
+def test_over_many_draws_each_pair_weighs_as_much_as_without_a_filter():
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.full(3, 2.0), size=40)
+    pairs = np.arange(40).reshape(-1, 2)  # no row is in two pairs, so that each price is the pair's own
+    known = knowledge(Pairs.distinct(pairs[:10], np.ones(10)), Pairs.distinct(pairs[10:], np.ones(10)), 40)
+    total = np.zeros(40)
+    for _ in range(600):
+        for kept in (known.filtered(shares, alone(40), 0.0, rng).must_link,
+                     known.filtered(shares, alone(40), 0.0, rng).cannot_link):  # fmt: skip
+            total[kept.given[:, 0]] += kept.weight
+    np.testing.assert_allclose(total[::2] / 600, 1.0, atol=0.25)

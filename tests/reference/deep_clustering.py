@@ -79,3 +79,10 @@ def filtered(scores, fraction, free):
     """Positions of the pairs that Algorithm 9 keeps: a score below `free` (nearly 0), without the lowest of them."""
     negative = sorted((score, place) for place, score in enumerate(scores) if score < free)
     return sorted(place for _, place in negative[floor(fraction * len(negative)) :])
+
+
+def filter_weights(chance, negative, kept, least=0.05):
+    """Weights of the kept pairs: inverse to their chance of being broken, with the sum of all negative ones."""
+    total = sum(1 / max(chance[place], least) for place in negative)
+    left = sum(1 / max(chance[place], least) for place in kept)
+    return [1 / max(chance[place], least) * total / left for place in kept]

@@ -80,9 +80,8 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Dimensions of the embedding.
     filter_fraction : float or None, default=None
         None uses all pairs. A number in [0, 1] scores the pairs by their dual impact in the embedding before each
-        round. It keeps pairs with a negative impact, and then drops this share of them, the lowest impact first. Pairs
-        with impact 0 hold anyway and are not used, so 0 is not the same as None. The used pairs together have the
-        weight of all pairs with a negative impact.
+        round. It keeps must-links and cannot-links with a negative impact, and then drops this share of each, the
+        lowest impact first. Pairs with impact 0 hold anyway and are not used, so 0 is not the same as None.
     penalty : float, default=10.0
         Weight of a constraint (a must-link, a cannot-link, a known class or a triplet), relative to the weight of a
         row. For a pair it is multiplied by the confidence.
@@ -132,11 +131,12 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     scale_ : float
         The network takes ``(X - shift_) / scale_``.
     used_must_link_, used_cannot_link_ : ndarray of shape (n_pairs, 2)
-        Distinct given pairs that the last round used: all of them without a filter.
+        Distinct given pairs that the last round used, themselves or by neighbours: all of them without a filter.
     objective_ : float
         J below at the result.
     objective_history_ : ndarray
-        J before the first round and after each round. It need not fall: targets and used pairs change.
+        J before the first round and after each round, with all given pairs. It need not fall: targets change, and a
+        filter leaves pairs out.
     changed_history_ : ndarray of shape (n_iter_,)
         Share of the rows that changed their cluster in each round.
     pretraining_history_ : ndarray
@@ -166,6 +166,12 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     cannot-group contributes as many pairs in each round as it has rows, and new ones are drawn in each round. A batch
     without a constraint learns from its rows alone.
 
+    A filter (Algorithm 9 of [2]_) draws ten representatives of each pair and a clustering, in which each row has one
+    cluster with the probabilities q. In it, a row costs :math:`-\log q` plus Gumbel noise, and the impact of a pair is
+    that of `clew.audit.impact` with these costs. So a pair that holds with probability 0.6 has a negative impact in
+    four of ten rounds. Its loss is divided by that probability, at least 0.05, so that over the rounds a filter with
+    fraction 0 changes little. What is left after dropping a fraction has the weight of all.
+
     Pre-training minimises the reconstruction error plus, for each row i of a batch and its neighbour j, the negative
     logarithm of :math:`(1 + \lVert z_i - z_j \rVert^2)^{-1}`, divided by its sum over all other rows of the batch [4]_.
     The embedding is then multiplied by a number that brings rows to a root mean square distance of 2 from the centres
@@ -178,6 +184,8 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     Departs from [1]_ and [2]_: neighbours, as said above; pairs are learned in the same batches as rows, so that J is
     one objective; layers are pre-trained together and not one after another. In [2]_, the minus signs of the losses
     are missing, and so is the factor of the fraction: here, the floor of fraction times the number of pairs is dropped.
+    The filter of [2]_ ranks both kinds of pairs together, by k-means in the embedding. But must-links have higher
+    prices, and a pair that holds in the most probable clustering may be far from sure.
 
     References
     ----------
@@ -331,7 +339,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
                 shape.scaled(network, factor),
                 DeepKnowledge.of(constraints, names, n_rows),
                 factor * centers,
-                _neighbors(embedding, self.n_neighbors),
+                np.column_stack([np.arange(n_rows), _neighbors(embedding, self.n_neighbors)]),
                 LossWeights(self.reconstruction, self.penalty, self.size_penalty, _MARGIN, least, most),
                 rng,
                 filter_fraction=self.filter_fraction,
@@ -345,7 +353,8 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.embedding_centers_ = found.centers.astype(X.dtype)
         self.objective_history_, self.changed_history_ = np.array(found.history), np.array(found.changed)
         self.objective_ = float(self.objective_history_[-1])
-        self.used_must_link_, self.used_cannot_link_ = found.used.must_link.rows, found.used.cannot_link.rows
+        self.used_must_link_ = np.unique(found.used.must_link.given, axis=0)
+        self.used_cannot_link_ = np.unique(found.used.cannot_link.given, axis=0)
         self.n_iter_ = len(found.changed)
         self.cluster_labels_ = names
         self.cluster_sizes_ = np.bincount(found.labels, minlength=k)
@@ -497,7 +506,7 @@ def deep_clustering(
     network: SingleArray,
     knowledge: DeepKnowledge,
     centers: FloatArray,
-    neighbors: IntArray,
+    alike: IntArray,
     weights: LossWeights,
     rng: np.random.Generator,
     *,
@@ -514,17 +523,19 @@ def deep_clustering(
     training = Training(shape, network, learning_rate)
     training.start_clustering(centers, learning_rate)
     report = Reporter("clustering", max_iter, callback)
-    now = _embedded(rows, shape, training)
+    now = _assigned(rows, shape, training)
     used, history, changed = knowledge, [objective(now.shares, knowledge, weights)], list[float]()
     for n_iter in range(1, max_iter + 1):
-        if filter_fraction is not None:
-            used = knowledge.filtered(now.embedding, training.centers, filter_fraction)
+        if filter_fraction is None:
+            used = knowledge.represented(alike, rng)
+        else:
+            used = knowledge.filtered(now.shares, alike, filter_fraction, rng)
         targets = target_distribution(now.shares)
-        for step in used.steps(rows, now.shares, targets, batch_size, rng, neighbors):
+        for step in used.steps(rows, now.shares, targets, batch_size, rng, alike):
             training.cluster(step, weights)
-        before, now = now.labels, _embedded(rows, shape, training)
+        before, now = now.labels, _assigned(rows, shape, training)
         changed.append(float((now.labels != before).mean()))
-        history.append(objective(now.shares, used, weights))
+        history.append(objective(now.shares, knowledge, weights))
         _refuse_divergence("clustering", n_iter, history[-1], learning_rate)
         if report(n_iter, history[-1], changed[-1]) is False or changed[-1] < tol:
             break
@@ -539,18 +550,16 @@ def _refuse_divergence(stage: str, n_iter: int, objective: float, learning_rate:
         )
 
 
-class _Embedded(NamedTuple):
-    """All rows in the embedding, their shares in the clusters, and the clusters with the largest shares."""
+class _Assigned(NamedTuple):
+    """The shares of all rows in the clusters, and the clusters with the largest shares."""
 
-    embedding: SingleArray
     shares: FloatArray
     labels: IntArray
 
 
-def _embedded(rows: Rows, shape: NetworkShape, training: Training) -> _Embedded:
-    embedding = shape.encode(training.weights, rows)
-    shares = soft_assignment(embedding, training.centers)
-    return _Embedded(embedding, shares, shares.argmax(axis=1))
+def _assigned(rows: Rows, shape: NetworkShape, training: Training) -> _Assigned:
+    shares = soft_assignment(shape.encode(training.weights, rows), training.centers)
+    return _Assigned(shares, shares.argmax(axis=1))
 
 
 def objective(shares: FloatArray, knowledge: DeepKnowledge, weights: LossWeights) -> float:
@@ -559,8 +568,7 @@ def objective(shares: FloatArray, knowledge: DeepKnowledge, weights: LossWeights
     total = float((targets * (_log(targets) - _log(shares))).sum())
     for pairs, is_must in ((knowledge.must_link, True), (knowledge.cannot_link, False)):
         chance = (shares[pairs.rows[:, 0]] * shares[pairs.rows[:, 1]]).sum(axis=1)
-        price = weights.penalty * knowledge.pair_weight
-        total -= price * float(pairs.confidence @ _log(chance if is_must else 1 - chance))
+        total -= weights.penalty * float(pairs.confidence @ _log(chance if is_must else 1 - chance))
     named = np.flatnonzero(knowledge.cluster_of >= 0)
     total -= weights.penalty * float(_log(shares[named, knowledge.cluster_of[named]]).sum())
     first, near, far = (shares[rows] for rows in knowledge.triplets.T)

@@ -7,53 +7,101 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from clew.audit import filter_by_impact
-from clew.audit._impact import impact_of
-from clew.audit._models import squared_model
+from clew.audit._impact import FREE, impact_of
+from clew.audit._models import fixed_model
 from clew.constraints import Constraints
 from clew.constraints._arrays import distinct_pairs, group_columns
-from clew.deep._network import FloatArray, IntArray, Rows, SingleArray
+from clew.deep._network import SMALLEST, FloatArray, IntArray, Rows
 from clew.deep._training import Step
 
 # Number of rounds of the subgradient algorithm. The multipliers are only used for one round of training.
 DUAL_ROUNDS = 200
+# Lower bound on the probability that a pair is broken, so that single pairs do not weigh too much.
+_LEAST_CHANCE = 0.05
+# How often a filter draws representatives of each pair in a round, so that several are left after it.
+N_DRAWS = 10
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of rows, each with a confidence."""
+    """Pairs of rows, as given or as representatives of given pairs.
+
+    With the given pair (3, 8) and a neighbour 5 of row 3, `rows` may be [[5, 8]], and then `given` is [[3, 8]].
+
+    Attributes
+    ----------
+    rows, given : ndarray of shape (n_pairs, 2)
+    confidence : ndarray of shape (n_pairs,)
+    weight : ndarray of shape (n_pairs,)
+        Factor of the loss, beside the confidence.
+    """
 
     rows: IntArray
     confidence: FloatArray
+    given: IntArray
+    weight: FloatArray
 
     @classmethod
     def distinct(cls, rows: IntArray, confidence: FloatArray) -> Pairs:
         """Every pair once, in ascending order, with its highest confidence."""
         stated = distinct_pairs(rows, confidence)
-        return cls(stated.pairs, confidence[stated.best])
+        return cls(stated.pairs, confidence[stated.best], stated.pairs, np.ones(len(stated.pairs)))
 
-    def with_cycles(self, columns: list[IntArray], rng: np.random.Generator) -> Pairs:
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def represented(self, alike: IntArray, rng: np.random.Generator, n_draws: int = 1) -> Pairs:
+        """Replace each row by one of the rows alike, at random, `n_draws` times. All draws of a pair weigh one.
+
+        Rows with a common neighbour can both become that row; such draws are left out.
+        """
+        repeated = np.repeat(np.arange(len(self)), n_draws)
+        rows = one_alike(self.rows[repeated], alike, rng)
+        proper = rows[:, 0] != rows[:, 1]
+        chosen = repeated[proper]
+        return Pairs(rows[proper], self.confidence[chosen], self.given[chosen], self.weight[chosen] / n_draws)
+
+    def kept(self, scores: FloatArray, chance: FloatArray, free: float, fraction: float) -> Pairs:
+        """The pairs with a score below `free`, without a fraction of the lowest.
+
+        `chance` is the probability that a pair is broken, and so has a low score, in a drawn clustering. Its inverse is
+        the weight of the pair: over all draws, each pair then weighs as much as without a filter. The pairs that are
+        left together weigh as much as all pairs below `free`.
+        """
+        costly = np.flatnonzero(scores < free)
+        left = np.sort(costly[np.argsort(scores[costly], kind="stable")][int(fraction * len(costly)) :])
+        weight = self.weight / np.maximum(chance, _LEAST_CHANCE)
+        weight *= weight[costly].sum() / (weight[left].sum() or 1.0)
+        return Pairs(self.rows[left], self.confidence[left], self.given[left], weight[left])
+
+    def with_cycles(self, columns: list[IntArray], alike: IntArray, rng: np.random.Generator) -> WeightedPairs:
         """Add m pairs for each group of m rows: each row with the next one, in a random cyclic order.
 
         All pairs of a group would be too many. Over the rounds, every pair has the same probability.
         """
-        cycles = [_cycles(column, rng) for column in columns]
+        cycles = [one_alike(_cycles(column, rng), alike, rng) for column in columns]
         rows = np.concatenate([self.rows, *cycles])
-        return Pairs(rows, np.append(self.confidence, np.ones(len(rows) - len(self.rows))))
+        return WeightedPairs(rows, np.append(self.weight * self.confidence, np.ones(len(rows) - len(self.rows))))
 
-    def repeated(self, factor: float, rng: np.random.Generator) -> Pairs:
-        """The pairs in a random order, again and again, until there are `factor` times as many."""
-        n_pairs, n_wanted = len(self.rows), round(factor * len(self.rows))
-        order = [rng.permutation(n_pairs) for _ in range(-(-n_wanted // max(n_pairs, 1)))]
-        chosen = np.concatenate([*order, np.empty(0, dtype=np.int64)])[:n_wanted]
-        return Pairs(self.rows[chosen], self.confidence[chosen])
 
-    def split(self, n_parts: int, rng: np.random.Generator) -> list[Pairs]:
+@dataclass(frozen=True)
+class WeightedPairs:
+    """Pairs of rows, each with the weight of its loss."""
+
+    rows: IntArray
+    weight: FloatArray
+
+    def split(self, n_parts: int, rng: np.random.Generator) -> list[WeightedPairs]:
         """Split the pairs in random order into parts whose sizes differ by at most one."""
         return [
-            Pairs(self.rows[part], self.confidence[part])
+            WeightedPairs(self.rows[part], self.weight[part])
             for part in np.array_split(rng.permutation(len(self.rows)), n_parts)
         ]
+
+
+def one_alike(rows: IntArray, alike: IntArray, rng: np.random.Generator) -> IntArray:
+    """For each row, one of the rows in its line of `alike`, at random."""
+    return alike[rows, rng.integers(alike.shape[1], size=rows.shape)]
 
 
 def _cycles(groups: IntArray, rng: np.random.Generator) -> IntArray:
@@ -82,9 +130,6 @@ class DeepKnowledge:
     triplets : ndarray of shape (n_triplets, 3)
     cluster_of : ndarray of shape (n_rows,)
         The cluster of each row's known class, -1 if it has none.
-    pair_weight : float
-        How often a round uses each pair: once, or, after a filter, the number of pairs with an impact over that of
-        kept ones. So dropping a fraction does not weaken the pairs against the rows.
     """
 
     must_link: Pairs
@@ -93,7 +138,6 @@ class DeepKnowledge:
     cannot_groups: list[IntArray]
     triplets: IntArray
     cluster_of: IntArray
-    pair_weight: float = 1.0
 
     @classmethod
     def of(cls, constraints: Constraints, cluster_labels: IntArray, n_rows: int) -> DeepKnowledge:
@@ -112,32 +156,41 @@ class DeepKnowledge:
             cluster_of,
         )
 
-    def filtered(self, embedding: SingleArray, centers: SingleArray, fraction: float) -> DeepKnowledge:
-        """Keep the given pairs that have a negative impact in the embedding, without a fraction of the lowest.
-
-        Classes, groups and triplets are not changed.
-        """
-        if len(self.must_link.rows) + len(self.cannot_link.rows) == 0:
-            return self
-        mean = embedding.mean(axis=0, dtype=np.float64)
-        model = squared_model(
-            np.ascontiguousarray(embedding - mean), len(centers), centers - mean, np.random.default_rng(0)
-        )
-        stated = Constraints(
-            self.must_link.rows,
-            self.cannot_link.rows,
-            must_link_confidence=self.must_link.confidence,
-            cannot_link_confidence=self.cannot_link.confidence,
-            n_samples=len(embedding),
-        )
-        scored = impact_of(model, stated, max_iter=DUAL_ROUNDS)
-        broken, kept = filter_by_impact(scored, 0.0), filter_by_impact(scored, fraction)
-        n_broken, n_kept = (len(each.must_link) + len(each.cannot_link) for each in (broken, kept))
+    def represented(self, alike: IntArray, rng: np.random.Generator) -> DeepKnowledge:
+        """Replace the rows of each given pair by rows alike, at random."""
         return replace(
             self,
-            pair_weight=n_broken / max(n_kept, 1),
-            must_link=Pairs(kept.must_link, kept.must_link_confidence),
-            cannot_link=Pairs(kept.cannot_link, kept.cannot_link_confidence),
+            must_link=self.must_link.represented(alike, rng),
+            cannot_link=self.cannot_link.represented(alike, rng),
+        )
+
+    def filtered(self, shares: FloatArray, alike: IntArray, fraction: float, rng: np.random.Generator) -> DeepKnowledge:
+        """Draw representatives of the given pairs, and keep those with a negative impact, without the lowest of them.
+
+        The impact is that in a clustering drawn from the shares, in which each row has one cluster. A fraction of the
+        must-links with a negative impact is dropped, and of the cannot-links. Classes, groups and triplets are not
+        changed.
+        """
+        n_draws = N_DRAWS if alike.shape[1] > 1 else 1
+        must, cannot = (one.represented(alike, rng, n_draws) for one in (self.must_link, self.cannot_link))
+        if len(must) + len(cannot) == 0:
+            return self
+        # The cluster of lowest cost is a draw from the shares: the noise has the Gumbel distribution.
+        costs = -np.log(np.maximum(shares, SMALLEST)) - rng.gumbel(size=shares.shape)
+        stated = Constraints(
+            must.rows,
+            cannot.rows,
+            must_link_confidence=must.confidence,
+            cannot_link_confidence=cannot.confidence,
+            n_samples=len(shares),
+        )
+        found = impact_of(fixed_model("network", costs), stated, max_iter=DUAL_ROUNDS)
+        free = -FREE * found.unit
+        together, apart = ((shares[each.rows[:, 0]] * shares[each.rows[:, 1]]).sum(axis=1) for each in (must, cannot))
+        return replace(
+            self,
+            must_link=must.kept(found.must_link_score, 1 - together, free, fraction),
+            cannot_link=cannot.kept(found.cannot_link_score, apart, free, fraction),
         )
 
     def steps(
@@ -147,25 +200,22 @@ class DeepKnowledge:
         targets: FloatArray,
         batch_size: int,
         rng: np.random.Generator,
-        neighbors: IntArray,
+        alike: IntArray,
     ) -> Iterator[Step]:
-        """The mini-batches of one round: every row and triplet once, and every pair `pair_weight` times.
+        """The mini-batches of one round: every row, pair and triplet once, and as many pairs of a group as it has rows.
 
-        A row of a pair or triplet is represented by itself or by one of its neighbours, at random. So what is known of
-        a row is learned for the rows like it. `neighbors` has one line for each row.
+        A row of a triplet or group is represented by a row alike, at random; the pairs are used as they are. `alike`
+        has one line for each row, with the row itself and its neighbours.
         """
         n_steps = -(-rows.n_rows // batch_size)
         batches = np.array_split(rng.permutation(rows.n_rows), n_steps)
-        must = self.must_link.repeated(self.pair_weight, rng).with_cycles(self.must_groups, rng).split(n_steps, rng)
-        cannot = (
-            self.cannot_link.repeated(self.pair_weight, rng).with_cycles(self.cannot_groups, rng).split(n_steps, rng)
-        )
-        triplets = np.array_split(self.triplets[rng.permutation(len(self.triplets))], n_steps)
-        alike = np.column_stack([np.arange(rows.n_rows), neighbors])
+        must = self.must_link.with_cycles(self.must_groups, alike, rng).split(n_steps, rng)
+        cannot = self.cannot_link.with_cycles(self.cannot_groups, alike, rng).split(n_steps, rng)
+        order = self.triplets[rng.permutation(len(self.triplets))]
+        triplets = np.array_split(one_alike(order, alike, rng), n_steps)
         overall = shares.mean(axis=0)
         for batch, together, apart, three in zip(batches, must, cannot, triplets, strict=True):
             others = np.concatenate([together.rows.ravel(), apart.rows.ravel(), three.ravel()])
-            others = alike[others, rng.integers(alike.shape[1], size=len(others))]
             places = np.arange(len(batch), len(batch) + len(others))
             ends = np.cumsum([together.rows.size, apart.rows.size])
             named = np.flatnonzero(self.cluster_of[batch] >= 0)
@@ -175,9 +225,9 @@ class DeepKnowledge:
                 targets[batch],
                 np.column_stack([named, self.cluster_of[batch[named]]]),
                 places[: ends[0]].reshape(-1, 2),
-                together.confidence,
+                together.weight,
                 places[ends[0] : ends[1]].reshape(-1, 2),
-                apart.confidence,
+                apart.weight,
                 places[ends[1] :].reshape(-1, 3),
                 overall - shares[batch].mean(axis=0),
             )

@@ -56,7 +56,7 @@ class Step:
     known : ndarray of shape (n_known, 2)
         Position of a row of the batch, and the cluster of its known class.
     must_link, cannot_link : ndarray of shape (n_pairs, 2)
-    must_link_confidence, cannot_link_confidence : ndarray of shape (n_pairs,)
+    must_link_weight, cannot_link_weight : ndarray of shape (n_pairs,)
     triplets : ndarray of shape (n_triplets, 3)
     offset : ndarray of shape (n_clusters,)
         Mean shares of all rows minus the mean shares of this batch, at the start of the round. Added to the shares of
@@ -68,9 +68,9 @@ class Step:
     targets: FloatArray
     known: IntArray
     must_link: IntArray
-    must_link_confidence: FloatArray
+    must_link_weight: FloatArray
     cannot_link: IntArray
-    cannot_link_confidence: FloatArray
+    cannot_link_weight: FloatArray
     triplets: IntArray
     offset: FloatArray
 
@@ -142,8 +142,8 @@ class Training:
             restored = self._decode(embedded[: step.n_batch])
             total = total + weights.reconstruction * _mean_square(restored, rows[: step.n_batch])
         priced = (
-            must_link_loss(shares, step.must_link, step.must_link_confidence)
-            + cannot_link_loss(shares, step.cannot_link, step.cannot_link_confidence)
+            must_link_loss(shares, step.must_link, step.must_link_weight)
+            + cannot_link_loss(shares, step.cannot_link, step.cannot_link_weight)
             + known_class_loss(shares, step.known)
             + triplet_loss(shares, step.triplets, weights.margin)
         )

@@ -199,6 +199,15 @@ def test_progress_has_a_time_estimate_and_can_stop_a_stage(torch, seed):
     assert (len(short.pretraining_history_), short.n_iter_) == (2, 2)
 
 
+def test_a_model_with_a_callback_can_be_saved(torch, tmp_path, seed):
+    X, _ = blobs(seed)
+    model = DeepConstrainedClustering(3, callback=lambda now: None, **SMALL).fit(X)
+    model.save(tmp_path / "model.clew")
+    again = clew.load(tmp_path / "model.clew")
+    assert model.callback is not None and again.callback is None
+    assert (again.predict(X) == model.labels_).all()
+
+
 def test_automatic_layers_grow_with_the_rows(torch, tmp_path):
     X = np.random.default_rng(0).normal(size=(2000, 2))
     options = {"n_components": 2, "pretrain_epochs": 0, "max_iter": 0, "random_state": 0}
