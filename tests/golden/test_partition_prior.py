@@ -8,10 +8,12 @@ from math import lgamma
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from clew.evaluation import same_partition
+from clew.graph import _partition_prior
 from clew.graph._gaussian_process import LabelledRows, prior_weights
-from clew.graph._kernels import build_kernels, build_neighbor_graph
+from clew.graph._kernels import BaseClustering, RowFeatures, build_kernels, build_neighbor_graph
 from clew.graph._partition_prior import _best, _class_evidence, partition_mean, partition_share, propagate
 from tests.helpers import whole_numbers
 
@@ -23,7 +25,7 @@ def kernels(seed):
 
 
 def labelled_rows(rows, classes):
-    return LabelledRows(np.array(rows), np.array(classes), np.ones(len(rows)))
+    return LabelledRows(np.array(rows, dtype=np.int64), np.array(classes, dtype=np.int64), np.ones(len(rows)))
 
 
 def test_evidence_is_the_dirichlet_multinomial_probability_of_the_counts():
@@ -68,7 +70,7 @@ def test_few_labels_that_fit_the_partitions_keep_the_result_without_answers(seed
     rows = [int(np.flatnonzero(result == one)[0]) for one in range(3)]
     labelled = labelled_rows(rows, [2, 0, 1])  # the fourth class has no label yet
     nobody = LabelledRows(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
-    found = propagate(kernels, labelled, nobody, weights, 4).argmax(axis=1)
+    found = propagate(kernels, labelled, nobody, weights, 4).probabilities().argmax(axis=1)
     assert same_partition(found, result)
     assert [int(found[row]) for row in rows] == [2, 0, 1]
 
@@ -92,9 +94,49 @@ def test_the_share_of_the_partitions_is_a_posterior_mean(seed):
 def test_a_clear_lead_or_a_class_without_labels_leaves_no_average():
     sure, unsure = np.array([[0.9, 0.1], [0.1, 0.9]]), np.array([[0.6, 0.4], [0.4, 0.6]])
     classes = np.array([0, 1])
-    for some in (classes, classes[:1]):
-        n = len(some)
-        assert partition_share(sure[:n], unsure[:n], some) == 1
-        assert partition_share(unsure[:n], sure[:n], some) == 0
+    assert partition_share(sure, unsure, classes) == 1
+    assert partition_share(unsure, sure, classes) == 0
     assert partition_share(unsure, unsure, classes) == 0  # few rows: no lead of the partitions
     assert partition_share(unsure[:1], unsure[:1], classes[:1]) == 1  # a class is missing: no lead of the rows
+    assert partition_share(sure[:1], unsure[:1], classes[:1]) == 1
+
+
+def test_while_a_class_is_missing_rows_must_lead_and_be_right_about_four_rows_more():
+    right, wrong = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]]), np.array([[0.1, 0.8, 0.1], [0.8, 0.1, 0.1]])
+    classes = np.arange(10) % 2  # of three classes
+
+    def share(n_wrong, classes):
+        """The share if the partitions are wrong about the first rows, and the rows are right about all."""
+        by_rows = right[classes]
+        return partition_share(
+            np.where(np.arange(len(classes))[:, None] < n_wrong, wrong[classes], by_rows), by_rows, classes
+        )
+
+    assert share(3, classes) == 1
+    assert share(4, classes) == 0
+    assert share(4, np.array([0, 0, 0, 1])) == 1  # the last row is alone in its class and does not count
+    assert share(4, np.repeat(classes, 4)) == 1  # the lead per row is too small
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
+def test_further_rows_with_the_features_of_rows_get_their_probabilities(kernels, share, seed, monkeypatch):
+    monkeypatch.setattr(_partition_prior, "partition_share", lambda *_: share)
+    classes = np.arange(12) % 3
+    rows = np.random.default_rng(seed).choice(30, 12, replace=False)
+    model = propagate(kernels, labelled_rows(rows, classes), labelled_rows([], []), prior_weights(kernels), 3)
+    some = np.array([4, 0, 17])
+    features = RowFeatures(
+        kernels.columns[some], kernels.diffusion[some], kernels.walk[some], kernels.partitions[:, some]
+    )
+    np.testing.assert_allclose(model.probabilities(features), model.probabilities()[some], rtol=1e-9)
+
+
+def test_base_clusterings_predict_their_own_rows_and_replace_clusters_without_rows(kernels):
+    otherwise = np.full(30, 7)
+    own = sparse.eye_array(30, format="csr")
+    means, of_graph, _, *mixtures = kernels.clusterings  # Ward's method predicts by the nearest mean
+    for one in (means, of_graph, *mixtures):
+        assert one.labels_at(kernels.columns, own, otherwise).tolist() == one.labels.tolist()
+    alone = BaseClustering.of(np.array([5, 2, 5]), lambda rows: rows[:, 0].astype(np.int64))
+    assert alone.labels.tolist() == [1, 0, 1]
+    assert alone.labels_at(np.array([[5.0], [3.0], [2.0]]), own, np.array([8, 8, 8])).tolist() == [1, 8, 0]

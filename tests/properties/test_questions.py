@@ -48,10 +48,14 @@ def set_ups(draw):
     except ContradictoryConstraintsError:
         prior = Constraints(n_samples=n)
     strategy, n_clusters = draw(st.sampled_from(STRATEGIES)), draw(st.none() | st.integers(1, n))
+    if n_clusters is None and needs_k(strategy):
+        n_clusters = 1
+    if n_clusters is not None and prior.labels is not None:  # clusterers refuse fewer clusters than known classes
+        n_clusters = max(n_clusters, len(np.unique(prior.labels[prior.labels >= 0])))
     return {
         "X": np.array(X, dtype=float)[:, None],
         "strategy": strategy,
-        "n_clusters": 1 if n_clusters is None and needs_k(strategy) else n_clusters,
+        "n_clusters": n_clusters,
         "constraints": prior,
         "random_state": draw(st.integers(0, 3)),
     }

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from clew import Constraints
 from clew.active import Oracle, Pair, Questions, _representatives
 from clew.active._auto import Auto
+from clew.active._representatives import MicroClusters
 from clew.datasets import load_iris
+from clew.graph._kernels import standard
 
 N = 30
 ROWS = st.integers(0, N - 1)
@@ -92,7 +94,7 @@ def test_undone_answers_leave_nothing_behind(seed, said, n_undone):
 def test_rows_that_represent_themselves_give_the_exact_form(n_clusters, noise, seed, monkeypatch):
     iris = load_iris()
     exact = asked(iris, n_clusters, noise, seed)
-    monkeypatch.setattr(_representatives, "_two_levels", lambda columns, *_: np.arange(len(columns)))
+    monkeypatch.setattr(MicroClusters, "of", lambda X, *_: MicroClusters.around(standard(X), np.arange(len(X))))
     with representatives(10):
         assert asked(iris, n_clusters, noise, seed) == exact
 

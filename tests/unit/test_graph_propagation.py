@@ -184,3 +184,14 @@ def test_clashes_are_repaired_at_the_lowest_loss():
     fixed = repaired(graph, together, np.array([-1, -1, 0], dtype=np.int32), scores)
     assert fixed[2] == 0
     assert len(set(fixed.tolist())) == 3
+
+
+def test_round_gaussians_are_round_and_stretched_or_bent_clusters_are_not(seed):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(3), [40, 60, 100])
+    blobs = rng.normal(size=(200, 5)) + 3 * np.eye(5)[y]
+    stretched = blobs * [1, 1, 1, 1, 12]
+    slanted = blobs @ (np.eye(5) + 3 * rng.normal(size=(5, 5)))
+    found = [build_kernels(build_neighbor_graph(X, 10, seed), 3, seed).is_round for X in (blobs, stretched, slanted)]
+    assert found == [True, False, False]
+    assert build_kernels(build_neighbor_graph(blobs[:3], 2, seed), 3, seed).is_round  # too few rows to tell

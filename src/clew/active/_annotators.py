@@ -7,6 +7,7 @@ and the prior of that rate is `error_rate`, if it is given.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -140,17 +141,41 @@ def count_errors(answers: AnswerArrays, agreement: FloatArray, annotators: list[
     return found
 
 
+def are_unequal(rates: Rates, least: float) -> bool:
+    """Whether error rates of the same kind of two annotators differ by more than `least`."""
+    return any(max(kind) - min(kind) > least for kind in zip(*rates.values(), strict=True))
+
+
+def log_evidence(answers: AnswerArrays, rates: Rates) -> float:
+    """Log-probability of all answers if every one of them is wrong.
+
+    The log-probability of the answers given some groups is this plus the sum of the log-odds of the answers that hold,
+    so that groups that were found with different rates can be compared.
+    """
+    total = 0.0
+    for said_same, missed, falsely, _ in _by_annotator(answers, rates):
+        total += float(np.log(np.where(said_same, falsely, missed)).sum())
+    return total
+
+
 def log_odds(answers: AnswerArrays, rates: Rates) -> FloatArray:
     """Log-odds that the rows of each answer are in one group, from that answer alone.
 
     A confidence c below 1 mixes the error rate with 1/2; an answer with c = 1/2 has no effect.
     """
     found = _CERTAIN_LOG_ODDS * answers.sign.astype(np.float64)
-    for one, (missed, falsely) in rates.items():
-        mine = answers.annotator == one
-        trust = np.clip(2 * answers.confidence[mine] - 1, 0, 1)
-        missed, falsely = (0.5 - (0.5 - rate) * trust for rate in (missed, falsely))
-        said_same = answers.sign[mine] > 0
+    for said_same, missed, falsely, mine in _by_annotator(answers, rates):
         odds = np.where(said_same, np.log((1 - missed) / falsely), np.log(missed / (1 - falsely)))
         found[mine] = np.clip(odds, -_MOST_LOG_ODDS, _MOST_LOG_ODDS)
     return found
+
+
+def _by_annotator(
+    answers: AnswerArrays, rates: Rates
+) -> Iterator[tuple[npt.NDArray[np.bool_], FloatArray, FloatArray, npt.NDArray[np.bool_]]]:
+    """For each annotator: whether each answer is "same", its two error rates, and which answers these are."""
+    for one, both in rates.items():
+        mine = answers.annotator == one
+        trust = np.clip(2 * answers.confidence[mine] - 1, 0, 1)
+        missed, falsely = (0.5 - (0.5 - rate) * trust for rate in both)
+        yield answers.sign[mine] > 0, missed, falsely, mine

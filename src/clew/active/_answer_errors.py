@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from clew.active._answers import DIFFERENT, SAME, Pair
 from clew.active._view import View
-from clew.graph._gaussian_process import KernelWeights, LabelledRows, concatenated, fit_weights, leave_one_out
+from clew.graph._gaussian_process import KernelWeights, LabelledRows, concatenated, leave_one_out
 from clew.graph._kernels import KernelSum
 
 IntArray = npt.NDArray[np.int64]
@@ -39,12 +39,6 @@ def error_rate(view: View) -> float:
     if not wrong:
         return 0.0
     return min((wrong + _PRIOR_ERRORS) / (view.n_answers + _PRIOR_ANSWERS), _MOST_ERRORS)
-
-
-def place_rows(view: View, kernels: KernelSum) -> tuple[LabelledRows, KernelWeights]:
-    """Placed rows with their neighbourhoods, and the kernel weights that predict them best."""
-    labelled = placed_rows(view)
-    return labelled, fit_weights(kernels, labelled)
 
 
 def placed_rows(view: View) -> LabelledRows:
@@ -76,11 +70,15 @@ def n_used(view: View) -> int:
     1,000 answers, and 192 of 199 answers with 20 pending questions.
     """
     n = view.n_answers
-    if len(view.waiting) >= _CROWD:
+    most = n // _UPDATES if n > _FEW_ANSWERS else 1
+    if is_crowd(view):
         most = max(n // _CROWD_UPDATES, _CROWD_STEP)
-    else:
-        most = n // _UPDATES if n > _FEW_ANSWERS else 1
     return n - n % (1 << (most.bit_length() - 1))
+
+
+def is_crowd(view: View) -> bool:
+    """Whether many people answer at once."""
+    return len(view.waiting) >= _CROWD
 
 
 def own_probabilities(kernels: KernelSum, labelled: LabelledRows, weights: KernelWeights) -> FloatArray:

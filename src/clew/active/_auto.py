@@ -9,18 +9,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from clew._validation import check_parameters, integer, words
 from clew.active._annotators import AnnotatorErrors
-from clew.active._answer_errors import check_question, n_used, own_probabilities, place_rows, placed_rows
+from clew.active._answer_errors import check_question, is_crowd, n_used, own_probabilities, placed_rows
 from clew.active._answers import Pair
 from clew.active._explore_consolidate import half_placed
 from clew.active._group_sizes import Comparison, data_show_small_groups, groups_keep_appearing
 from clew.active._posterior import Posterior
-from clew.active._representatives import MicroClusters, n_micro_clusters, point_view
+from clew.active._representatives import LabelsAt, MicroClusters, n_micro_clusters, point_view
 from clew.active._second_opinions import (
     annotator_errors,
     answer_doubts,
+    certain_constraints,
     likely_labels,
     next_opinion,
     posterior_of,
@@ -28,10 +30,19 @@ from clew.active._second_opinions import (
 from clew.active._strategy import Strategy
 from clew.active._uncertain_matches import UncertainMatches
 from clew.active._view import View
+from clew.constraints import Constraints
 from clew.exceptions import InfeasibleConstraintsError
-from clew.graph._gaussian_process import KernelWeights, LabelledRows, class_probabilities, concatenated, prior_weights
-from clew.graph._graph_propagation import graph_propagation, unlabelled_medoids
+from clew.graph._gaussian_process import (
+    KernelWeights,
+    LabelledRows,
+    class_probabilities,
+    concatenated,
+    fit_weights,
+    prior_weights,
+)
+from clew.graph._graph_propagation import graph_propagation, many_groups_labels, unlabelled_medoids
 from clew.graph._kernels import (
+    MANY_GROUPS,
     KernelSum,
     NeighborGraph,
     build_kernels,
@@ -39,6 +50,7 @@ from clew.graph._kernels import (
     guess_n_clusters,
     standard,
 )
+from clew.graph._many_groups import best_two, sparse_probabilities
 from clew.partitional._seeding import cluster_labels
 
 IntArray = npt.NDArray[np.int64]
@@ -112,8 +124,9 @@ class Auto(Strategy):
                 yield question
                 continue
             model = self._model(view)
-            if _expects_errors(view):
-                question = next_opinion(model.view, model.kernels, self._beliefs(model))
+            if self._expects_errors(view):
+                beliefs = self._beliefs(model, searched=is_crowd(model.view))
+                question = next_opinion(model.view, model.kernels, beliefs)
                 if question is None:
                     return
                 yield model.in_rows(question)
@@ -135,25 +148,39 @@ class Auto(Strategy):
         if self.has_small_groups(view):
             return self._matches().labels(view)
         model = self._model(view)
-        return model.labels_of_rows(self._labels(model, doubtful=_expects_errors(view)))
+        return model.labels_of_rows(*self._labels(model, doubtful=self._expects_errors(view)))
 
-    def _labels(self, model: _Model, *, doubtful: bool) -> IntArray:
+    def _labels(self, model: _Model, *, doubtful: bool) -> tuple[IntArray, LabelsAt | None]:
+        """Labels of the rows of a model, and a function that predicts labels of further rows, if there is one."""
         if doubtful:
-            return likely_labels(model.view, self._beliefs(model))
+            posterior = self._beliefs(model)
+            labels, label_of = likely_labels(model.view, posterior)
+            return labels, lambda rows: label_of[posterior.model.probabilities(rows).argmax(axis=1)]
         known = model.view.constraints()
         certain = known.at_least(1.0).closure()
         n_clusters = max(model.n_clusters, len(model.view.neighbourhoods))
         while True:
             try:
                 clusters = cluster_labels(certain, n_clusters)
+                if n_clusters > MANY_GROUPS:
+                    return clusters[many_groups_labels(model.kernels, known, clusters, penalty=_PENALTY)], None
                 found = graph_propagation(model.kernels, known, clusters, penalty=_PENALTY, is_averaged=True)
-                return clusters[found.labels]
+                break
             except InfeasibleConstraintsError:  # the constraints need more clusters than n_clusters
                 n_clusters += 1
+        labels_at = found.labels_at
+        assert labels_at is not None
+        return clusters[found.labels], lambda rows: clusters[labels_at(rows)]
 
     def probabilities(self, view: View, labels: IntArray) -> FloatArray | None:
         """Probability that each row belongs to its group, if groups are small."""
         return self._matches().probabilities(view, labels) if self.has_small_groups(view) else None
+
+    def certain_constraints(self, view: View) -> Constraints | None:
+        """Prior constraints and corrections if answers may be wrong; None while answers are facts."""
+        if self.has_small_groups(view):
+            return self._matches().certain_constraints(view)
+        return certain_constraints(view) if self._expects_errors(view) else None
 
     def repeats_questions(self, view: View) -> bool:
         """Whether second opinions may be about the same pairs: if groups are small and some answers look wrong."""
@@ -187,14 +214,14 @@ class Auto(Strategy):
 
     def annotator_errors(self, view: View) -> dict[str, AnnotatorErrors]:
         """Estimated errors of every annotator; empty while answers are facts, or if groups are small."""
-        if self.groups == "small" or not _expects_errors(view):
+        if self.groups == "small" or not self._expects_errors(view):
             return {}
         model = self._model(view)
         return annotator_errors(model.view, self._beliefs(model))
 
     def answer_doubts(self, view: View) -> dict[tuple[int, int], float] | None:
         """Probability that the answers about each pair are wrong; None while answers are facts, or for small groups."""
-        if self.has_small_groups(view) or not _expects_errors(view):
+        if self.has_small_groups(view) or not self._expects_errors(view):
             return None
         model = self._model(view)
         return model.doubts_of_rows(answer_doubts(model.view, self._beliefs(model)))
@@ -202,19 +229,26 @@ class Auto(Strategy):
     def _matches(self) -> UncertainMatches:
         return UncertainMatches(n_neighbors=self.n_neighbors, random_state=self.random_state)
 
-    def _beliefs(self, model: _Model) -> Posterior:
-        """The posterior given all answers, if they may be wrong."""
-        return posterior_of(model.view, model.kernels, f"{self.n_neighbors} {self.random_state}")
+    def _beliefs(self, model: _Model, *, searched: bool = False) -> Posterior:
+        """The posterior given all answers, or the answers up to the last search, if they may be wrong."""
+        key = f"{self.n_neighbors} {self.random_state}"
+        return posterior_of(model.view, model.kernels, key, searched=searched)
 
     def _model(self, view: View) -> _Model:
         """What questions and labels are computed from: all rows, or representatives if there are many rows."""
         kernels, micro = self._kernels(view), self._micro_clusters(view)
         if micro is None:
-            return _Model(view, kernels, self._n_clusters(view), _same, _same, _same)
+            return _Model(view, kernels, self._n_clusters(view), _same, _labels_of_model, _same)
         of_points = point_view(view, micro)
         points, inner = of_points.points, of_points.view
-        kernels = inner.once(f"{self._key} {kernels.partitions.max()}", lambda: points.kernels(kernels))
-        return _Model(inner, kernels, self._n_clusters(view), of_points.in_rows, of_points.labels, of_points.doubts)
+        between = inner.once(f"{self._key} {kernels.partitions.max()}", lambda: points.kernels(kernels))
+
+        def labels_of_rows(labels: IntArray, labels_at: LabelsAt | None) -> IntArray:
+            if labels_at is None:
+                return of_points.voted_labels(labels)
+            return of_points.labels(labels, labels_at, between, self._partitions(view, micro, kernels))
+
+        return _Model(inner, between, self._n_clusters(view), of_points.in_rows, labels_of_rows, of_points.doubts)
 
     @property
     def _key(self) -> str:
@@ -253,10 +287,21 @@ class Auto(Strategy):
         key = f"{self._key} kernels {n_clusters}"
         return view.once(key, lambda: build_kernels(self._neighbor_graph(view), n_clusters, self.random_state))
 
+    def _partitions(self, view: View, micro: MicroClusters, kernels: KernelSum) -> npt.NDArray[np.int32]:
+        """The base partitions of all rows."""
+        return view.once(f"{self._key} partitions {kernels.partitions.max()}", lambda: micro.partitions(kernels))
+
     def kernel_sum(self, view: View) -> KernelSum:
         """Kernels between all rows."""
         kernels, micro = self._kernels(view), self._micro_clusters(view)
         return kernels if micro is None else micro.kernels_of_rows(kernels)
+
+    def _expects_errors(self, view: View) -> bool:
+        """Whether there are answers, and some of them may be wrong.
+
+        With very many groups, the posterior over all of them would take minutes, so answers are facts.
+        """
+        return view.expects_errors and len(view.answer_arrays.first) > 0 and (view.n_clusters or 1) <= MANY_GROUPS
 
     def _posterior(self, model: _Model) -> _ClassProbabilities:
         """Class probabilities of all rows, recomputed only if the rows that the model uses have changed."""
@@ -278,20 +323,18 @@ class Auto(Strategy):
     def _new_posterior(
         self, view: View, kernels: KernelSum, known: tuple[bytes, int], n_clusters: int
     ) -> _ClassProbabilities:
-        if view.neighbourhoods:
-            labelled, weights = place_rows(view, kernels)
-        else:
-            labelled = LabelledRows(_start(view, kernels), np.zeros(1, dtype=np.int64), np.ones(1))
-            weights = prior_weights(kernels)
-        medoids = unlabelled_medoids(kernels, labelled, weights.partition, n_clusters)
+        start = np.zeros(1, dtype=np.int64), np.ones(1)
+        labelled = placed_rows(view) if view.neighbourhoods else LabelledRows(_start(view, kernels), *start)
         n_classes = max(int(labelled.classes.max()) + 1, n_clusters)
+        probabilities: FloatArray | sparse.csr_array
+        if n_classes > MANY_GROUPS:
+            medoids = unlabelled_medoids(kernels, labelled, kernels.unconstrained, n_clusters)
+            probabilities = sparse_probabilities(kernels, labelled, n_classes)
+            return _ClassProbabilities(known, kernels, labelled, prior_weights(kernels), medoids.rows, probabilities)
+        weights = fit_weights(kernels, labelled) if view.neighbourhoods else prior_weights(kernels)
+        medoids = unlabelled_medoids(kernels, labelled, weights.partition, n_clusters)
         probabilities = class_probabilities(kernels, concatenated(labelled, medoids), weights, n_classes)
         return _ClassProbabilities(known, kernels, labelled, weights, medoids.rows, probabilities)
-
-
-def _expects_errors(view: View) -> bool:
-    """Whether there are answers, and some of them may be wrong."""
-    return view.expects_errors and len(view.answer_arrays.first) > 0
 
 
 class _Model(NamedTuple):
@@ -301,7 +344,7 @@ class _Model(NamedTuple):
     kernels: KernelSum
     n_clusters: int
     in_rows: Callable[[Pair], Pair]
-    labels_of_rows: Callable[[IntArray], IntArray]
+    labels_of_rows: Callable[[IntArray, LabelsAt | None], IntArray]
     doubts_of_rows: Callable[[dict[tuple[int, int], float]], dict[tuple[int, int], float]]
 
 
@@ -310,16 +353,24 @@ def _same(found: Any) -> Any:
     return found
 
 
+def _labels_of_model(labels: IntArray, labels_at: LabelsAt | None) -> IntArray:
+    """Labels of a model whose rows are all rows."""
+    return labels
+
+
 @dataclass(frozen=True)
 class _ClassProbabilities:
-    """Class probabilities: first of the neighbourhoods, then of base clusters without labelled rows."""
+    """Class probabilities: first of the neighbourhoods, then of base clusters without labelled rows.
+
+    With more than `MANY_GROUPS` classes, their matrix is sparse.
+    """
 
     known: tuple[bytes, int]
     kernels: KernelSum
     labelled: LabelledRows
     weights: KernelWeights
     medoids: IntArray
-    probabilities: FloatArray
+    probabilities: FloatArray | sparse.csr_array
 
     @cached_property
     def class_of(self) -> dict[int, int]:
@@ -328,13 +379,25 @@ class _ClassProbabilities:
 
     @cached_property
     def own_probabilities(self) -> FloatArray:
-        """Leave-one-out probability of each labelled row's class."""
+        """Leave-one-out probability of each labelled row's class; 1 with very many classes, which are not checked."""
+        if self.is_sparse:
+            return np.ones(len(self.labelled.rows))
         return own_probabilities(self.kernels, self.labelled, self.weights)
 
     @cached_property
     def ranking(self) -> IntArray:
         """All rows, those in the most uncertain regions first. Questions until the next update share this ranking."""
         return np.argsort(-region_uncertainty(self.kernels, self.probabilities), kind="stable")
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether there are very many classes."""
+        return sparse.issparse(self.probabilities)
+
+    def of_row(self, row: int) -> FloatArray:
+        """Probability of each class for a row."""
+        found = self.probabilities[[row]]
+        return np.asarray(found.toarray() if sparse.issparse(found) else found)[0]  # type: ignore[union-attr]
 
 
 def _start(view: View, kernels: KernelSum) -> IntArray:
@@ -372,12 +435,16 @@ def _candidates(view: View) -> IntArray:
     return begun if begun.size and view.neighbourhoods else sure if sure.size else rows
 
 
-def region_uncertainty(kernels: KernelSum, probabilities: FloatArray) -> FloatArray:
+def region_uncertainty(kernels: KernelSum, probabilities: FloatArray | sparse.csr_array) -> FloatArray:
     """Uncertainty (one minus the margin of the best two classes) of each row, times the mean of its neighbours."""
     if probabilities.shape[1] == 1:
         return np.ones(len(probabilities))
-    best = np.partition(probabilities, -2, axis=1)[:, -2:]
-    own = 1 - (best[:, 1] - best[:, 0])
+    if sparse.issparse(probabilities):
+        _, first, second = best_two(probabilities)
+        own = 1 - (first - second)
+    else:
+        best = np.partition(probabilities, -2, axis=1)[:, -2:]
+        own = 1 - (best[:, 1] - best[:, 0])
     around = own
     for _ in range(_STEPS):
         around = kernels.walk @ around
@@ -390,5 +457,6 @@ def _most_probable(view: View, posterior: _ClassProbabilities, row: int) -> int 
         start = int(posterior.labelled.rows[0])
         return start if view.is_open(row, start) else None
     members = [one.member for one in view.open_neighbourhoods(row)]
-    probabilities = [posterior.probabilities[row, posterior.class_of[member]] for member in members]
+    of_row = posterior.of_row(row)
+    probabilities = [of_row[posterior.class_of[member]] for member in members]
     return members[int(np.argmax(probabilities))] if members else None

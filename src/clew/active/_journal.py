@@ -22,18 +22,19 @@ class Journal:
 
     def __init__(self) -> None:
         self.n_rewound = 0  # calls of `rewind`
-        self._calls: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
+        self._calls: list[Callable[..., object]] = []
+        self._arguments: list[tuple[Any, ...]] = []
 
     def __len__(self) -> int:
         return len(self._calls)
 
     def note(self, take_back: Callable[..., object], *arguments: Any) -> None:
         """Record a change. ``take_back(*arguments)`` reverses it."""
-        self._calls.append((take_back, arguments))
+        self._calls.append(take_back)
+        self._arguments.append(arguments)
 
     def rewind(self, length: int) -> None:
         """Take back all changes after the first `length`, the latest first."""
         self.n_rewound += 1
         while len(self._calls) > length:
-            take_back, arguments = self._calls.pop()
-            take_back(*arguments)
+            self._calls.pop()(*self._arguments.pop())

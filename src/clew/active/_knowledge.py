@@ -7,14 +7,14 @@ every change, so that the latest answers can be taken back in the time that addi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from clew.active._answers import DIFFERENT, SAME, Answer
+from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer
 from clew.active._journal import Journal
 from clew.constraints import Closure
 
@@ -47,13 +47,17 @@ class Knowledge:
         self._prior, self.journal = prior, Journal()
         self._parent: dict[int, int] = {}  # only components that answers touched
         self._rows: dict[int, list[int]] = {}
+        self._root_of_row: dict[int, int] = {}  # only rows of components that answers have touched at some time
         self._apart: dict[int, set[int]] = {}
         self._cliques: dict[int, set[int]] = {}
         self._roots: IntArray | None = None
         graph = prior.graph
+        self._has_cliques = len(graph.cliques) > 0
         self._is_prior_empty = prior.n_components == len(prior.component_of) and not len(graph.edges) + len(
             graph.cliques
         )
+        # Bound once, because the journal keeps one of them for each answer.
+        self._untouched, self._unseparated = self._rows.__delitem__, self._unseparate
         # The last `n_decided`, None if unknown; how often the journal had been rewound; whether it was read since.
         self._decided: tuple[int | None, int, bool] = None, 0, False
 
@@ -64,7 +68,8 @@ class Knowledge:
 
     def component(self, row: int) -> int:
         """Number of a row's component, valid until the next answer."""
-        return self._root(int(self._prior.component_of[row]))
+        root = self._root_of_row.get(row)
+        return int(self._prior.component_of[row]) if root is None else root
 
     def components(self, rows: IntArray | None = None) -> IntArray:
         """Numbers of the components of some rows, or of all rows."""
@@ -94,18 +99,30 @@ class Knowledge:
             return SAME
         return DIFFERENT if self._known_apart(one, two) else None
 
+    def undecided(self, row: int, others: Iterable[int]) -> Iterator[int]:
+        """Those of some other rows whose relation to a row is undecided, in the same order."""
+        root = self.component(row)
+        return (
+            other for other in others if (one := self.component(other)) != root and not self._known_apart(root, one)
+        )
+
+    def is_apart(self, row: int, others: Iterable[int]) -> bool:
+        """Whether a row is known to differ from each of some other rows."""
+        root = self.component(row)
+        return all((one := self.component(other)) != root and self._known_apart(root, one) for other in others)
+
     def _known_apart(self, one: int, two: int) -> bool:
-        mine, theirs = self._edges(one), self._edges(two)
-        if two in mine if len(mine) < len(theirs) else one in theirs:
+        if two in self._edges(one):
             return True
-        return not self._clique_ids(one).isdisjoint(self._clique_ids(two))
+        return self._has_cliques and not self._clique_ids(one).isdisjoint(self._clique_ids(two))
 
     def _edges(self, root: int) -> set[int]:
-        if root not in self._apart:
+        found = self._apart.get(root)
+        if found is None:
             graph = self._prior.graph
             neighbours = graph.edges[graph.edge_ptr[root] : graph.edge_ptr[root + 1]]
-            self._apart[root] = {self._root(int(other)) for other in neighbours}
-        return self._apart[root]
+            found = self._apart[root] = {self._root(other) for other in neighbours.tolist()}
+        return found
 
     def _clique_ids(self, root: int) -> set[int]:
         if root not in self._cliques:
@@ -149,6 +166,10 @@ class Knowledge:
 
     def contradicts(self, said: Iterable[tuple[tuple[int, int], Answer]]) -> bool:
         """Whether pairs, taken together, contradict each other or the closure. The closure stays as it is."""
+        said = list(said)
+        if len(said) == 1:
+            (rows, answer), *_ = said
+            return answer is not UNSURE and self.relation(*rows) not in (None, answer)
         parent: dict[int, int] = {}
 
         def root(component: int) -> int:
@@ -193,14 +214,19 @@ class Knowledge:
     def _join_or_separate(self, one: int, two: int, answer: Answer) -> None:
         for root in (one, two):
             if root not in self._rows:
-                self._rows[root] = self._prior_rows(root).tolist()
-                self.journal.note(self._rows.__delitem__, root)
+                rows = self._rows[root] = self._prior_rows(root).tolist()
+                self._root_of_row.update(dict.fromkeys(rows, root))
+                self.journal.note(self._untouched, root)
         if answer is SAME and one != two:
             self._merge(one, two)
         elif answer is DIFFERENT and two not in self._edges(one):
-            for root, other in ((one, two), (two, one)):
-                self._edges(root).add(other)
-                self.journal.note(self._edges(root).discard, other)
+            self._edges(one).add(two)
+            self._edges(two).add(one)
+            self.journal.note(self._unseparated, one, two)
+
+    def _unseparate(self, one: int, two: int) -> None:
+        self._apart[one].discard(two)
+        self._apart[two].discard(one)
 
     def _merge(self, one: int, two: int) -> None:
         if len(self._rows[one]) + len(self._edges(one)) < len(self._rows[two]) + len(self._edges(two)):
@@ -218,6 +244,7 @@ class Knowledge:
         self._rows[one] += merged.rows
         del self._apart[two], self._cliques[two], self._rows[two]
         self._parent[two] = one
+        self._root_of_row.update(dict.fromkeys(merged.rows, one))
         self._roots = None
         self.journal.note(self._unmerge, merged)
 
@@ -225,6 +252,7 @@ class Knowledge:
         one, two = merged.one, merged.two
         del self._parent[two], self._rows[one][merged.n_rows :]
         self._rows[two], self._apart[two], self._cliques[two] = merged.rows, merged.edges, merged.cliques
+        self._root_of_row.update(dict.fromkeys(merged.rows, two))
         self._apart[one] -= merged.new_edges
         self._cliques[one] -= merged.new_cliques
         for other in merged.edges:

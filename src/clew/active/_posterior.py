@@ -21,7 +21,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from clew.active._annotators import AnswerArrays, Rates, estimate_rates, log_odds
+from clew.active._annotators import (
+    AnswerArrays,
+    Rates,
+    are_unequal,
+    estimate_rates,
+    log_evidence,
+    log_odds,
+)
 from clew.graph._gaussian_process import (
     KernelWeights,
     LabelledRows,
@@ -32,7 +39,7 @@ from clew.graph._gaussian_process import (
 )
 from clew.graph._graph_propagation import unlabelled_medoids
 from clew.graph._kernels import KernelSum
-from clew.graph._partition_prior import partition_mean, propagate
+from clew.graph._partition_prior import Propagation, partition_mean, propagate
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -55,6 +62,9 @@ _MOST_NAMED = 600
 _SEARCH_EVERY, _SEARCH_SHARE = 5, 20
 # Evidence, in nats, from which a base cluster may share its group with another base cluster: about three labels.
 _DEPARTURE = 8.0
+# Annotators are unequal if their error rates, as the base partitions see them, differ by more than this. A search then
+# starts from these rates, too: beliefs that follow a careless annotator call the careful ones careless.
+_UNEQUAL = 0.25
 # Number of states that a chain keeps.
 _MOST_STATES = 500
 # If the number of groups is unknown, a new group is needed if the answers about this many rows contradict every group.
@@ -87,6 +97,8 @@ class Posterior:
         Sum of the log-odds of all answers between two groups: positive if answers say that they are one group.
     prototypes : ndarray of ints
         For each group without named rows, the row that most probably belongs to it.
+    model : Propagation
+        The model that predicts rows without answers.
     """
 
     state: State
@@ -94,6 +106,7 @@ class Posterior:
     agreement: FloatArray
     between: FloatArray
     prototypes: IntArray
+    model: Propagation
 
     @cached_property
     def groups(self) -> IntArray:
@@ -113,25 +126,31 @@ class Chain:
 
     def state(self, kernels: KernelSum, answers: AnswerArrays, n_groups: int | None, told: float | None) -> State:
         """The state after all answers."""
+        n = len(answers.first)
+        ends = _searches(n)
+        keys = _digests(answers, [*ends, n], f"{n_groups} {told}")
         with self._lock:
-            n = len(answers.first)
-            ends = _searches(n)
-            keys = _digests(answers, [*ends, n], f"{n_groups} {told}")
             known = next((place for place in range(len(keys) - 1, -1, -1) if keys[place] in self._found), None)
             state = None if known is None else self._found[keys[known]]
             if known is not None:
                 self._found.move_to_end(keys[known])
-            for place in range(0 if known is None else known + 1, len(keys)):
-                is_search = place < len(ends)
-                if not is_search and n in ends:
-                    break
-                part = answers.until(ends[place] if is_search else n)
-                state = _step(kernels, part, n_groups, told, state, search=is_search)
-                self._found[keys[place]] = state
+        # Without the lock, so that questions do not wait for a fit. Two threads may find the same state twice.
+        for place in range(0 if known is None else known + 1, len(keys)):
+            is_search = place < len(ends)
+            if not is_search and n in ends:
+                break
+            part = answers.until(ends[place] if is_search else n)
+            state = _step(kernels, part, n_groups, told, state, search=is_search)
+            self._keep(keys[place], state)
+        assert state is not None
+        return state
+
+    def _keep(self, key: bytes, state: State) -> None:
+        """Keep a state, and forget the states that were not used for the longest time."""
+        with self._lock:
+            self._found[key] = state
             while len(self._found) > _MOST_STATES:
                 self._found.popitem(last=False)
-            assert state is not None
-            return state
 
 
 def _searches(n: int) -> list[int]:
@@ -141,6 +160,11 @@ def _searches(n: int) -> list[int]:
         found.append(last)
         last += max(_SEARCH_EVERY, last // _SEARCH_SHARE)
     return found
+
+
+def last_search(n: int) -> int:
+    """Number of answers after which the last search was, with n answers."""
+    return max(_searches(n), default=0)
 
 
 def _digests(answers: AnswerArrays, ends: list[int], about: str) -> list[bytes]:
@@ -162,19 +186,30 @@ def _step(
     rates = estimate_rates(answers, None, told) if before is None else before.rates
     if search and before is not None:
         rates = estimate_rates(answers, _together_without(answers, before), told)
-    odds = log_odds(answers, rates)
     n_columns = n_groups or 1 + int(kernels.partitions.max())
     if before is None:
         empty = np.empty(0, dtype=np.int64)
         before = State(empty, np.empty((0, n_columns)), prior_weights(kernels), rates, 0.0, 0)
     n_columns = max(n_columns, before.beliefs.shape[1])
-    named = _Named(kernels, answers, odds, n_columns)
+    named = _Named(kernels, answers, log_odds(answers, rates), n_columns)
     if not search:
         return named.settled(before)._replace(rates=rates, n_answers=len(answers.first))
     state = named.search(before)
+    other_rates = estimate_rates(answers, _together_by_partitions(kernels, answers), told)
+    if are_unequal(other_rates, _UNEQUAL):
+        other_named = _Named(kernels, answers, log_odds(answers, other_rates), n_columns)
+        other = other_named.search(before)
+        if other.score + log_evidence(answers, other_rates) > state.score + log_evidence(answers, rates):
+            named, state, rates = other_named, other, other_rates
     if n_groups is None and named.needs_group(state):
         state = state._replace(beliefs=np.column_stack([state.beliefs, np.zeros(len(state.rows))]))
     return state._replace(rates=rates, n_answers=len(answers.first))
+
+
+def _together_by_partitions(kernels: KernelSum, answers: AnswerArrays) -> FloatArray:
+    """Probability that the two rows of each answer are in one group, by the base partitions alone."""
+    together = kernels.partitions[:, answers.first] == kernels.partitions[:, answers.second]
+    return np.asarray((together.sum(axis=0) + 0.5) / (len(together) + 1), dtype=np.float64)
 
 
 def _together(answers: AnswerArrays, state: State) -> FloatArray:
@@ -211,7 +246,8 @@ def fit_posterior(kernels: KernelSum, answers: AnswerArrays, state: State) -> Po
     beliefs, n_groups = state.beliefs, state.beliefs.shape[1]
     labelled = _labelled(state.rows, beliefs)
     medoids = unlabelled_medoids(kernels, labelled, state.weights.partition, n_groups)
-    probabilities = propagate(kernels, labelled, medoids, state.weights, n_groups, _DEPARTURE)
+    model = propagate(kernels, labelled, medoids, state.weights, n_groups, _DEPARTURE)
+    probabilities = model.probabilities()
     probabilities[state.rows] = beliefs
     together = _together(answers, state)
     agreement = np.where(answers.sign > 0, together, 1 - together)
@@ -222,7 +258,7 @@ def fit_posterior(kernels: KernelSum, answers: AnswerArrays, state: State) -> Po
     missing = np.setdiff1d(np.arange(n_groups), labelled.classes)
     free = np.setdiff1d(np.arange(kernels.n_rows), state.rows)
     prototypes = free[probabilities[free][:, missing].argmax(axis=0)] if len(free) else free
-    return Posterior(state, probabilities, agreement, between + between.T, prototypes)
+    return Posterior(state, probabilities, agreement, between + between.T, prototypes, model)
 
 
 def _labelled(rows: IntArray, beliefs: FloatArray) -> LabelledRows:

@@ -124,6 +124,8 @@ class Questions:
     records : table, optional
         The rows as a table, for strategies that compare records (`UncertainMatches`, `Auto`). Default: X, if X is a
         table.
+    asks_again : bool, default=True
+        Whether a second opinion may be about a pair of records that was asked before. In a session it may not.
 
     Examples
     --------
@@ -149,10 +151,11 @@ class Questions:
         check_share: float = MOST_CHECKS,
         error_rate: float | None = None,
         records: Any = None,
+        asks_again: bool = True,
     ) -> None:
         strategy = Auto() if strategy is None else strategy
         _check_strategy(strategy)
-        self.check_share, self.error_rate = check_share, error_rate
+        self.check_share, self.error_rate, self.asks_again = check_share, error_rate, asks_again
         check_parameters(self, {"check_share": number(0, MOST_CHECKS), "error_rate": ERROR_RATE | NONE})
         if n_clusters is not None and (not isinstance(n_clusters, int | np.integer) or n_clusters < 1):
             raise ParameterError(f"n_clusters={n_clusters!r}: expected an integer >= 1, or None if it is unknown.")
@@ -463,6 +466,8 @@ class Questions:
             return entry
         question = _as_question(entry.question, self._view.n_rows)
         reply = question.read(entry.answer) if isinstance(question, Which) else Answer.of(entry.answer)
+        if question is entry.question and reply is entry.answer:
+            return entry
         return replace(entry, question=question, answer=reply)
 
     def _replayed(self, n_answers: int) -> tuple[View, Constraints]:
@@ -488,6 +493,7 @@ class Questions:
             records=self.records,
             error_rate=self.error_rate,
             check_share=self.check_share,
+            asks_again=self.asks_again,
         )
 
     # -- log, constraints and labels -------------------------------------------------------------------------------
@@ -774,10 +780,14 @@ class Stack:
 
 def _take(view: View, entry: Answered) -> Answered:
     """Add an entry to a view. Returns the entry with `conflict` set."""
+    said = said_in(entry)
     given = entry.votes or (("", entry.answer, entry.confidence),)
-    votes = [(name, said_in(replace(entry, answer=answer)), confidence) for name, answer, confidence in given]
-    is_volunteered = isinstance(entry.question, Stated)
-    return replace(entry, conflict=not view.take(said_in(entry), volunteered=is_volunteered, votes=votes))
+    votes = [
+        (name, said if answer == entry.answer else said_in(replace(entry, answer=answer)), confidence)
+        for name, answer, confidence in given
+    ]
+    conflict = not view.take(said, volunteered=isinstance(entry.question, Stated), votes=votes)
+    return entry if entry.conflict == conflict else replace(entry, conflict=conflict)
 
 
 def run(questions: Questions, oracle: Callable[[Question], Any], budget: int) -> int:

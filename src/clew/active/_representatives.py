@@ -1,14 +1,16 @@
-"""Representatives of many rows: compact micro-clusters that stand for their rows in the computations of `Auto`.
+"""Representatives of many rows: a sample of rows that stands for the rows around it in the computations of `Auto`.
 
-Beyond `MOST_ROWS` rows, rows are grouped into micro-clusters. The graph, the kernels and the base partitions are built
-on their centres, and questions are about their medoids, which are rows of the user. A row that is named in answers or
-prior constraints and is not the medoid of its micro-cluster becomes a point of its own, so that no constraint is lost
-and answers about two rows of one micro-cluster may differ. Labels of points then become labels of all rows.
+Beyond `MOST_ROWS` rows, `Auto` works on a random sample. Each sampled row is the medoid of a micro-cluster: the rows
+that are nearer to it than to any other sampled row. The graph, the kernels and the base partitions are built on the
+sampled rows, and questions are about them, as in the exact form. A row that is named in answers or prior constraints
+and is not a medoid becomes a point of its own, so that no constraint is lost and answers about two rows of one
+micro-cluster may differ. Labels of all other rows come from their neighbours among the medoids, or, where these
+disagree, from the model that is fitted to the sample.
 """
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,33 +18,33 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.neighbors import NearestNeighbors
 
-from clew._base import quietly
 from clew._neighbours import nearest_neighbours
 from clew.active._answers import Answer, Pair, Which
 from clew.active._knowledge import Knowledge
 from clew.active._pending import PendingQuestions
 from clew.active._view import Cache, View, prior_order
-from clew.graph._kernels import KernelSum, standard
-from clew.partitional import SeededKMeans
+from clew.graph._kernels import KernelSum, RowFeatures, standard, unit_rows
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+# Predicts labels of rows from their features.
+LabelsAt = Callable[[RowFeatures], IntArray]
 
 # With more rows, `Auto` works on representatives. Below, the exact form takes a few seconds for the first question.
 MOST_ROWS = 50_000
 # Number of micro-clusters, and of micro-clusters per cluster if that is more. With 20,000, the graph of neighbours is
 # finer, and answers spread less far: on three drawn tables, clusters were worse with 50 and 100 answers.
 _N_MICRO_CLUSTERS, _PER_CLUSTER = 10_000, 10
-# Rounds of k-means, and the number of rows per centre in the sample that the first level is fitted to.
-_ROUNDS, _ROWS_PER_CENTER = 5, 50
-# Share of the micro-clusters that is distributed by the number of rows. The rest goes where rows are far apart.
-_BY_ROWS = 0.5
-# Number of micro-clusters that vote on the label of a row: the nearest ones among its own and so many around it.
-_N_VOTERS, _N_CANDIDATES = 8, 64
-# Number of rows whose votes are counted at a time.
-_BLOCK = 20_000
+# Nearest medoids are searched among all of them if that takes at most so many comparisons, else among so many
+# candidates around one of so many cells.
+_MOST_COMPARED, _N_CANDIDATES, _N_CELLS = 1_000_000_000, 1_024, 256
+# Number of nearest medoids that decide on the label of a row.
+_N_VOTERS = 10
+# Number of rows at a time, and of probabilities or distances at a time.
+_BLOCK, _MOST_PROBABILITIES = 20_000, 4_000_000
 
 
 def n_micro_clusters(n_rows: int, n_clusters: int | None) -> int | None:
@@ -54,105 +56,142 @@ def n_micro_clusters(n_rows: int, n_clusters: int | None) -> int | None:
 
 @dataclass(frozen=True)
 class MicroClusters:
-    """Micro-clusters of rows. Micro-clusters are numbered in the order of their medoids.
+    """Micro-clusters of rows: the rows that are nearer to a medoid than to any other medoid.
 
-    Example of five rows in two micro-clusters: ``of_row=[0, 0, 1, 1, 1]``, ``medoids=[1, 3]``.
+    Example of five rows in two micro-clusters: ``medoids=[1, 3]``, ``of_row=[0, 0, 1, 1, 1]``.
     """
 
     columns: FloatArray  # all rows, standardised
+    medoids: IntArray  # sampled rows, in row order
     of_row: IntArray  # number of each row's micro-cluster
-    medoids: IntArray  # the row nearest to the centre of each micro-cluster
-    centers: FloatArray
-    sizes: IntArray
 
     @classmethod
     def of(cls, X: Any, n_micro_clusters: int, seed: int) -> MicroClusters:
-        """Group rows into about `n_micro_clusters` micro-clusters."""
-        columns = standard(X)
-        return cls.around(columns, _two_levels(columns, n_micro_clusters, seed))
+        """Draw the medoids from all rows with equal probability."""
+        n_rows = X.shape[0]
+        medoids = np.sort(np.random.default_rng(seed).choice(n_rows, min(n_micro_clusters, n_rows), replace=False))
+        return cls.around(standard(X), medoids)
 
     @classmethod
-    def around(cls, columns: FloatArray, labels: IntArray) -> MicroClusters:
-        """Find the medoids of given micro-clusters, and number the micro-clusters by them."""
-        labels = np.unique(labels, return_inverse=True)[1]
-        sizes = np.bincount(labels)
-        centers = np.array([np.bincount(labels, column) / sizes for column in columns.T]).T
-        away = columns - centers[labels]
-        order = np.lexsort((np.einsum("ij,ij->i", away, away), labels))
-        medoids = order[np.concatenate([[0], np.cumsum(sizes)[:-1]])]
-        by_medoid = np.argsort(medoids)
-        number = np.empty_like(by_medoid)
-        number[by_medoid] = np.arange(len(medoids))
-        return cls(columns, number[labels], medoids[by_medoid], centers[by_medoid], sizes[by_medoid])
+    def around(cls, columns: FloatArray, medoids: IntArray) -> MicroClusters:
+        """Assign rows to medoids, which are given in row order."""
+        of_row = _nearest(columns, columns[medoids], 1)[0][:, 0].astype(np.int64)
+        of_row[medoids] = np.arange(len(medoids))  # a medoid may be equal to others
+        return cls(columns, medoids, of_row)
+
+    @cached_property
+    def centers(self) -> FloatArray:
+        """The medoids' columns."""
+        return self.columns[self.medoids]
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Number of rows in each micro-cluster."""
+        return np.bincount(self.of_row, minlength=len(self.medoids))
 
     @cached_property
     def voters(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-        """The micro-clusters nearest to each row, and their weights, which fall with the distance."""
-        n_micro, n_rows = len(self.centers), len(self.columns)
-        n_voters, n_candidates = min(_N_VOTERS, n_micro), min(_N_CANDIDATES, n_micro)
-        candidates = np.arange(n_micro)[:, None]
-        if n_micro > 1:
-            candidates = np.column_stack([candidates, nearest_neighbours(self.centers, n_candidates - 1)[1]])
-        voters, weights = np.empty((n_rows, n_voters), dtype=np.int32), np.empty((n_rows, n_voters), dtype=np.float32)
-        norms = np.einsum("ij,ij->i", self.centers, self.centers)
-        by_cell = np.split(np.argsort(self.of_row, kind="stable"), np.cumsum(self.sizes)[:-1])
-        for rows, some in zip(by_cell, candidates, strict=True):
-            block, around = self.columns[rows], self.centers[some]
-            distances = norms[some] - 2 * (block @ around.T) + np.einsum("ij,ij->i", block, block)[:, None]
-            nearest = np.argsort(distances, axis=1, kind="stable")[:, :n_voters]
-            near = np.maximum(np.take_along_axis(distances, nearest, axis=1), 0.0)
-            voters[rows] = some[nearest]
-            weights[rows] = np.exp(-near / np.maximum(near[:, -1:], np.finfo(np.float64).tiny))
+        """The medoids nearest to each row, nearest first, and their weights, which sum to 1.
+
+        The weights are those of an edge between a row and a medoid in the graph of neighbours.
+        """
+        n_voters = min(_N_VOTERS, len(self.medoids))
+        scale = np.zeros(len(self.medoids))
+        if len(scale) > 1:
+            scale = nearest_neighbours(self.centers, min(n_voters, len(scale) - 1))[0][:, -1]
+        scale += np.finfo(np.float64).tiny ** 0.25
+        voters, squares = _nearest(self.columns, self.centers, n_voters)
+        own = np.sqrt(squares[:, -1:]) + np.float32(np.finfo(np.float64).tiny ** 0.125)
+        # A row far from all medoids has weights near 0.
+        weights = np.exp(-squares / (own * scale[voters].astype(np.float32))) + np.finfo(np.float32).tiny
+        weights /= weights.sum(axis=1, keepdims=True)
         return voters, weights
 
-    def labels_of_rows(self, labels: IntArray) -> IntArray:
-        """Labels of all rows by a vote of the micro-clusters around each row."""
-        voters, weights = self.voters
-        found = np.empty(len(self.columns), dtype=labels.dtype)
-        for begin in range(0, len(found), _BLOCK):
+    def walk(self, rows: Any, n_points: int) -> sparse.csr_array:
+        """The random walk from some rows to the medoids around them, which are the first ones of `n_points` points."""
+        voters, weights = (one[rows] for one in self.voters)
+        ends = np.arange(len(voters) + 1) * voters.shape[1]
+        shape = (len(voters), n_points)
+        return sparse.csr_array((weights.ravel().astype(np.float64), voters.ravel(), ends), shape=shape)
+
+    def labels_of_rows(self, labels: IntArray) -> tuple[IntArray, IntArray]:
+        """Labels of all rows by the nearest medoid, and the rows whose medoids around them disagree."""
+        voters = self.voters[0]
+        disputed = np.zeros(len(voters), dtype=bool)
+        for begin in range(0, len(voters), _BLOCK):
+            block = labels[voters[begin : begin + _BLOCK]]
+            disputed[begin : begin + _BLOCK] = (block != block[:, :1]).any(axis=1)
+        return labels[voters[:, 0]], np.flatnonzero(disputed)
+
+    def vote(self, rows: IntArray, labels: IntArray) -> IntArray:
+        """Labels of some rows by a weighted vote of the medoids around each row."""
+        found = [rows[:0]]
+        for begin in range(0, len(rows), _BLOCK):
+            voters, weights = (one[rows[begin : begin + _BLOCK]] for one in self.voters)
+            said = labels[voters]
+            votes = np.einsum("ij,ijk->ik", weights, said[:, :, None] == said[:, None])
+            found.append(said[np.arange(len(said)), votes.argmax(axis=1)])
+        return np.concatenate(found)
+
+    def partitions(self, kernels: KernelSum) -> npt.NDArray[np.int32]:
+        """The base partitions of all rows."""
+        found = np.empty((len(kernels.clusterings), len(self.columns)), dtype=np.int32)
+        for begin in range(0, len(self.columns), _BLOCK):
             block = slice(begin, begin + _BLOCK)
-            of_voters = labels[voters[block]]
-            doubtful = np.flatnonzero((of_voters != of_voters[:, :1]).any(axis=1))
-            found[block] = of_voters[:, 0]
-            said = of_voters[doubtful]
-            votes = np.einsum("ij,ijk->ik", weights[block][doubtful], said[:, :, None] == said[:, None])
-            found[begin + doubtful] = said[np.arange(len(said)), votes.argmax(axis=1)]
+            columns, walk, cells = self.columns[block], self.walk(block, kernels.n_rows), self.of_row[block]
+            for place, one in enumerate(kernels.clusterings):
+                found[place, block] = one.labels_at(columns, walk, one.labels[cells])
+        found[:, self.medoids] = kernels.partitions
         return found
+
+    def features(self, rows: IntArray, kernels: KernelSum, partitions: npt.NDArray[np.int32]) -> RowFeatures:
+        """Features of some rows. Diffusion features are averages over the random walk."""
+        walk = self.walk(rows, kernels.n_rows)
+        diffusion = unit_rows(walk @ kernels.diffusion)
+        return RowFeatures(self.columns[rows], diffusion, walk, partitions[:, rows].astype(np.int64))
 
     def kernels_of_rows(self, kernels: KernelSum) -> KernelSum:
         """Extend the kernels between micro-clusters to all rows."""
         return _inherited(kernels, self.columns, self.of_row, self.medoids)
 
 
-@quietly()
-def _two_levels(columns: FloatArray, n_clusters: int, seed: int) -> IntArray:
-    """K-means into about the square root of the number of clusters, then k-means within each of them."""
-    n_rows, n_columns = columns.shape
-    n_first = int(np.sqrt(n_clusters))
-    rng = np.random.default_rng(seed)
-    sample = np.sort(rng.choice(n_rows, min(n_rows, _ROWS_PER_CENTER * n_first), replace=False))
-    first = _k_means(columns[sample], n_first, seed).predict(columns)
-    order = np.argsort(first, kind="stable")
-    parts = np.split(order, np.cumsum(np.bincount(first, minlength=n_first))[:-1])
-    spread = np.array([len(part) * columns[part].var(axis=0).sum() if len(part) else 0.0 for part in parts])
-    # The number of centres that minimises the sum of squares grows with this power of it.
-    spread **= n_columns / (n_columns + 2)
-    share = _BY_ROWS * np.array([len(part) for part in parts]) / n_rows
-    share += (1 - _BY_ROWS) * spread / max(spread.sum(), np.finfo(np.float64).tiny)
-    labels, n_found = np.empty(n_rows, dtype=np.int64), 0
-    for part, n_wanted in zip(parts, np.maximum((share * n_clusters).astype(np.int64), 1).tolist(), strict=True):
-        if len(part):
-            n = min(n_wanted, len(part))
-            within = np.arange(n) if n == len(part) else _k_means(columns[part], n, seed).labels_
-            labels[part] = n_found + within
-            n_found += n
-    return labels
+def _nearest(
+    columns: FloatArray, points: FloatArray, n_nearest: int
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    """The nearest points of each row and their squared distances, nearest first.
+
+    With very many rows and points, only candidates around the row are compared, which are nearly always the nearest.
+    """
+    n_rows, n_points = len(columns), len(points)
+    if n_rows * n_points <= _MOST_COMPARED or n_points <= _N_CANDIDATES:
+        candidates, groups = np.arange(n_points)[None], [np.arange(n_rows)]
+    else:
+        cells = points[np.sort(np.random.default_rng(0).choice(n_points, _N_CELLS, replace=False))]
+        candidates = NearestNeighbors(n_neighbors=_N_CANDIDATES).fit(points).kneighbors(cells, return_distance=False)
+        cell_of = pairwise_distances_argmin(columns, cells)
+        ends = np.cumsum(np.bincount(cell_of, minlength=_N_CELLS))[:-1]
+        groups = np.split(np.argsort(cell_of, kind="stable"), ends)
+    found = np.empty((n_rows, n_nearest), dtype=np.int32)
+    squares = np.empty((n_rows, n_nearest), dtype=np.float32)
+    step = max(_MOST_PROBABILITIES // candidates.shape[1], 1)
+    for some, rows in zip(np.sort(candidates, axis=1), groups, strict=True):
+        for begin in range(0, len(rows), step):
+            block = rows[begin : begin + step]
+            apart = _squared_distances(columns[block], points[some])
+            if n_nearest == 1:
+                nearest = apart.argmin(axis=1)[:, None]
+            else:
+                nearest = np.sort(np.argpartition(apart, n_nearest - 1, axis=1)[:, :n_nearest], axis=1)
+            near = np.take_along_axis(apart, nearest, axis=1)
+            order = np.argsort(near, axis=1, kind="stable")
+            found[block] = some[np.take_along_axis(nearest, order, axis=1)]
+            squares[block] = np.take_along_axis(near, order, axis=1)
+    return found, squares
 
 
-def _k_means(rows: FloatArray, n_clusters: int, seed: int) -> SeededKMeans:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a few rounds are enough
-        return SeededKMeans(n_clusters, n_init=1, max_iter=_ROUNDS, random_state=seed).fit(rows)
+def _squared_distances(rows: FloatArray, points: FloatArray) -> FloatArray:
+    products = np.einsum("ij,ij->i", points, points) - 2 * (rows @ points.T)
+    return np.maximum(products + np.einsum("ij,ij->i", rows, rows)[:, None], 0.0)
 
 
 @dataclass(frozen=True)
@@ -211,9 +250,8 @@ class Points:
 
     @cached_property
     def columns(self) -> FloatArray:
-        """Centres of the micro-clusters, then the other points."""
-        n_micro = len(self.micro.medoids)
-        return np.concatenate([self.micro.centers, self.micro.columns[self.row_of[n_micro:]]])
+        """Columns of the medoids, then of the other points."""
+        return self.micro.columns[self.row_of]
 
     def kernels(self, base: KernelSum) -> KernelSum:
         """Extend the kernels between micro-clusters to all points. A named row inherits from its micro-cluster.
@@ -224,21 +262,22 @@ class Points:
             return base
         return _inherited(base, self.columns, self.cells, np.arange(base.n_rows))
 
-    def labels(self, of_points: IntArray, named: IntArray) -> IntArray:
+    def labels(self, of_points: IntArray, named: IntArray, predict: Callable[[IntArray], IntArray]) -> IntArray:
         """Labels of all rows from the labels of points.
 
-        A named row has the label of its point, and so has a row that is a micro-cluster by itself. For any other row,
-        micro-clusters vote. If named rows of its micro-cluster have other labels than the micro-cluster, a row that is
-        nearer to one of them than to the centre gets its label instead.
+        A named row has the label of its point, and so has a medoid. Any other row has the label of the medoids around
+        it, or is predicted if these disagree. If named rows of its micro-cluster have other labels than the medoid, a
+        row that is nearer to one of them than to the medoid gets its label instead.
         """
         micro, n_micro = self.micro, len(self.micro.medoids)
-        labels = micro.labels_of_rows(of_points[:n_micro])
+        labels, disputed = micro.labels_of_rows(of_points[:n_micro])
+        labels[disputed] = predict(disputed)
         differing = n_micro + np.flatnonzero(of_points[n_micro:] != of_points[self.cells[n_micro:]])
         if len(differing):
             rows, nearest = self._nearest(differing)
             is_named = nearest >= n_micro
             labels[rows[is_named]] = of_points[nearest[is_named]]
-        kept = np.concatenate([micro.medoids[micro.sizes == 1], named])
+        kept = np.concatenate([micro.medoids, named])
         labels[kept] = of_points[self(kept)]
         return labels
 
@@ -290,9 +329,22 @@ class PointView:
             error_rate=of.error_rate,
         )
 
-    def labels(self, of_points: IntArray) -> IntArray:
-        """Labels of all rows from the labels of points."""
-        return self.points.labels(of_points, self._named)
+    def labels(
+        self, of_points: IntArray, labels_at: LabelsAt, kernels: KernelSum, partitions: npt.NDArray[np.int32]
+    ) -> IntArray:
+        """Labels of all rows from the labels of points, the kernels between points and the partitions of all rows."""
+        step = max(min(_BLOCK, _MOST_PROBABILITIES // (int(partitions.max()) + 1)), 1)
+
+        def predict(rows: IntArray) -> IntArray:
+            blocks = [rows[begin : begin + step] for begin in range(0, len(rows), step)]
+            found = [labels_at(self.points.micro.features(one, kernels, partitions)) for one in blocks]
+            return np.concatenate([rows[:0], *found])
+
+        return self.points.labels(of_points, self._named, predict)
+
+    def voted_labels(self, of_points: IntArray) -> IntArray:
+        """Labels of all rows from the labels of points, without a model that predicts rows."""
+        return self.points.labels(of_points, self._named, lambda rows: self.points.micro.vote(rows, of_points))
 
     def follow(self, of: View, named: IntArray) -> None:
         """Take the latest answers, the rows that they name, and the pending questions."""

@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from clew.active._annotators import CERTAIN, AnnotatorErrors, AnswerArrays, count_errors
 from clew.active._answers import Pair
-from clew.active._posterior import Chain, Posterior, fit_posterior
+from clew.active._posterior import Chain, Posterior, fit_posterior, last_search
 from clew.active._view import View
 from clew.constraints import Constraints
 from clew.exceptions import InfeasibleConstraintsError
@@ -38,16 +38,22 @@ _BELIEF_STEP = 0.1
 _MOST_CERTAIN = 400
 
 
-def posterior_of(view: View, kernels: KernelSum, key: str) -> Posterior:
-    """The posterior given all answers and prior constraints of a view, computed once per answer."""
+def posterior_of(view: View, kernels: KernelSum, key: str, *, searched: bool = False) -> Posterior:
+    """The posterior given all answers and prior constraints of a view, computed once per answer.
+
+    If `searched`, only the answers up to the last search are used, so that the posterior is computed once per search.
+    """
     answers = _all_answers(view)
+    if searched:
+        answers = answers.until(last_search(len(answers.first)))
     chain: Chain = view.once(f"chain {key} {kernels.partitions.max()}", Chain)
     state = chain.state(kernels, answers, view.n_clusters, view.error_rate)
-    last: tuple[object, KernelSum, Posterior] | None = view.latest.get("posterior")
+    place = "posterior at the last search" if searched else "posterior"
+    last: tuple[object, KernelSum, Posterior] | None = view.latest.get(place)
     if last is not None and last[0] is state and last[1] is kernels:
         return last[2]
     found = fit_posterior(kernels, answers, state)
-    view.latest["posterior"] = (state, kernels, found)
+    view.latest[place] = (state, kernels, found)
     return found
 
 
@@ -65,13 +71,20 @@ def _all_answers(view: View) -> AnswerArrays:
 
 
 def next_opinion(view: View, kernels: KernelSum, posterior: Posterior) -> Pair | None:
-    """The question expected to improve the posterior most; None if no row is in doubt."""
-    if view.n_answers % _COMPARE_EVERY == 1 and (pair := _same_group(view, posterior)) is not None:
+    """The question expected to improve the posterior most; None if no row is in doubt.
+
+    Rows of pending questions, and of answers that the posterior does not use yet, have to wait.
+    """
+    answers, n_used = _all_answers(view), posterior.state.n_answers
+    late = np.column_stack([answers.first[n_used:], answers.second[n_used:]])
+    busy = np.concatenate([np.array([*view.pending], dtype=np.int64).reshape(-1, 2), late])
+    if view.n_answers % _COMPARE_EVERY == 1 and (pair := _same_group(view, posterior, busy)) is not None:
         return pair
-    rows = _ranked(view, kernels, posterior)
+    rows = _ranked(view, kernels, posterior, busy)
     why = "Where does this row belong?"
-    if len(posterior.prototypes) and view.n_answers % _EXPLORE_EVERY == 0:
-        rows = np.concatenate([posterior.prototypes[:1], rows])
+    prototypes = posterior.prototypes[~np.isin(posterior.prototypes, busy)]
+    if len(prototypes) and view.n_answers % _EXPLORE_EVERY == 0:
+        rows = np.concatenate([prototypes[:1], rows])
         why = "Is this a new group?"
     for row in rows.tolist():
         for group in np.argsort(-posterior.probabilities[row], kind="stable").tolist():
@@ -82,7 +95,7 @@ def next_opinion(view: View, kernels: KernelSum, posterior: Posterior) -> Pair |
     return None
 
 
-def _ranked(view: View, kernels: KernelSum, posterior: Posterior) -> IntArray:
+def _ranked(view: View, kernels: KernelSum, posterior: Posterior, busy: IntArray) -> IntArray:
     """Rows worth a question, best first: rows in doubt whose neighbours are in doubt too."""
     probabilities = posterior.probabilities
     if probabilities.shape[1] == 1:
@@ -97,9 +110,8 @@ def _ranked(view: View, kernels: KernelSum, posterior: Posterior) -> IntArray:
     scores = around * np.where(named, doubt, doubt + _NEW_ROW)
     unsure = np.zeros(view.n_rows, dtype=bool)
     unsure[[row for pair in view.unsure for row in pair]] = True
-    waiting = [row for pair in view.pending for row in pair]
     open_rows = ~named | (doubt > _SETTLED)
-    open_rows[waiting] = False
+    open_rows[busy] = False
     rows = np.flatnonzero(open_rows)
     return rows[np.lexsort((-scores[rows], unsure[rows]))]
 
@@ -122,7 +134,7 @@ def _n_compared(view: View) -> IntArray:
     return np.bincount(view.said[:, 1], minlength=view.n_rows)
 
 
-def _same_group(view: View, posterior: Posterior) -> Pair | None:
+def _same_group(view: View, posterior: Posterior, busy: IntArray) -> Pair | None:
     """A question about two groups that are similar and that few answers separate; None if there are none."""
     probabilities, found = posterior.probabilities, np.unique(posterior.groups)
     n_groups = probabilities.shape[1]
@@ -136,7 +148,7 @@ def _same_group(view: View, posterior: Posterior) -> Pair | None:
         return None
     one, two = np.unravel_index(np.where(is_open, np.maximum(shared, shared.T), -1).argmax(), shared.shape)
     places = np.flatnonzero(posterior.groups == one)
-    waiting = {row for pair in view.pending for row in pair}
+    waiting = set(busy.ravel().tolist())
     for row in posterior.state.rows[places[np.argsort(-posterior.state.beliefs[places, one], kind="stable")]].tolist():
         member = None if row in waiting else _member(view, posterior, int(two), row)
         if member is not None:
@@ -160,9 +172,12 @@ def answer_doubts(view: View, posterior: Posterior) -> dict[tuple[int, int], flo
     return dict(zip(map(tuple, pairs[order].tolist()), doubts[order].tolist(), strict=True))
 
 
-def likely_labels(view: View, posterior: Posterior) -> IntArray:
-    """The most probable group of each row that satisfies all prior constraints and corrections."""
-    certain = view.prior.at_least(1.0) | _volunteered(view)
+def likely_labels(view: View, posterior: Posterior) -> tuple[IntArray, IntArray]:
+    """The most probable group of each row that satisfies all prior constraints and corrections.
+
+    The second array has the label of each group.
+    """
+    certain = certain_constraints(view)
     closed = certain.closure()
     n_clusters = posterior.probabilities.shape[1]
     while True:
@@ -170,7 +185,7 @@ def likely_labels(view: View, posterior: Posterior) -> IntArray:
             clusters = cluster_labels(closed, n_clusters)
             known = class_clusters(closed, clusters)
             blocks = np.flatnonzero((closed.sizes > 1) | closed.tied | (known >= 0))
-            probabilities = _columns_of_known(posterior.probabilities, closed.component_of, known, n_clusters)
+            probabilities, group_of = _columns_of_known(posterior.probabilities, closed.component_of, known, n_clusters)
             found = hard_assignment(certain, closed, blocks, known[blocks].astype(np.int32), probabilities, WORK_LIMIT)
             break
         except InfeasibleConstraintsError:  # the constraints need more clusters than there are groups
@@ -179,13 +194,23 @@ def likely_labels(view: View, posterior: Posterior) -> IntArray:
     of_component = np.full(closed.n_components, -1)
     of_component[blocks] = found
     decided = of_component[closed.component_of]
-    return clusters[np.where(decided >= 0, decided, labels)]
+    label_of = np.empty_like(clusters)
+    label_of[group_of] = clusters
+    return clusters[np.where(decided >= 0, decided, labels)], label_of
+
+
+def certain_constraints(view: View) -> Constraints:
+    """Prior constraints without doubt, and the corrections in use. They hold even if answers are wrong."""
+    return view.prior.at_least(1.0) | _volunteered(view)
 
 
 def _columns_of_known(
     probabilities: FloatArray, component_of: IntArray, known: IntArray, n_clusters: int
-) -> FloatArray:
-    """Reorder the columns of the probabilities so that each known class has the column with most of its probability."""
+) -> tuple[FloatArray, IntArray]:
+    """Reorder the columns of the probabilities so that each known class has the column with most of its probability.
+
+    The second array has the former place of each column.
+    """
     padded = np.full((len(probabilities), n_clusters), np.finfo(np.float64).tiny)
     padded[:, : probabilities.shape[1]] = probabilities
     cluster_of_row = known[component_of]
@@ -193,7 +218,7 @@ def _columns_of_known(
     mass = np.zeros((n_clusters, n_clusters))
     np.add.at(mass, cluster_of_row[rows], padded[rows])
     _, column = linear_sum_assignment(mass, maximize=True)
-    return padded[:, column]
+    return padded[:, column], column
 
 
 def _volunteered(view: View) -> Constraints:

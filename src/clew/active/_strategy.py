@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from clew.active._answers import Question
 from clew.active._view import View
+from clew.constraints import Constraints
 
 
 @runtime_checkable
@@ -47,6 +48,10 @@ class Strategy(Protocol):
 
     def probabilities(self, view: View, labels: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
         """Probability that each row belongs to its cluster. Default: None, because a strategy has no such model."""
+        return None
+
+    def certain_constraints(self, view: View) -> Constraints | None:
+        """Constraints that `labels` satisfies even if answers are wrong. Default: None, because answers are facts."""
         return None
 
     def repeats_questions(self, view: View) -> bool:

@@ -140,6 +140,11 @@ class UncertainMatches(Strategy):
         doubts = _Doubts(certain, said[places < 0], np.log((1 - found.rate) / found.rate))
         return _Fitted(view.n_answers, log_odds, found.covariance, doubts)
 
+    def certain_constraints(self, view: View) -> Constraints | None:
+        """Prior constraints and corrections once some answers look wrong; None while answers are facts."""
+        doubts = self._fitted(view).doubts
+        return None if doubts is None else doubts.certain
+
     def repeats_questions(self, view: View) -> bool:
         """Whether some answers look wrong, so that second opinions may be asked about the same pairs."""
         return self._fitted(view).doubts is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from threading import RLock
 from typing import Any
 
@@ -112,6 +112,8 @@ class View:
         Expected share of wrong answers, if it is given.
     check_share : float
         Largest share of check questions while no answer is expected to be wrong.
+    asks_again : bool
+        Whether a second opinion may be about a pair that was asked before.
     annotators : list of str
         Names of annotators, in the order of their first answers. Names that differ only in case or in spaces at the
         ends are one annotator.
@@ -138,8 +140,10 @@ class View:
         records: Table | None = None,
         error_rate: float | None = None,
         check_share: float = 0.0,
+        asks_again: bool = True,
     ) -> None:
         self.records, self.error_rate, self.check_share = records, error_rate, check_share
+        self.asks_again = asks_again
         self.X, self.n_clusters, self.knowledge, self.prior = X, n_clusters, knowledge, prior
         self.n_rows = int(X.shape[0])
         self.told: list[list[tuple[Pair, Answer]]] = []
@@ -207,6 +211,8 @@ class View:
 
         A `repeated` question, about a pair that was asked before, needs a given error rate or a place in the share.
         """
+        if repeated and not self.asks_again:
+            return False
         if self.error_rate if repeated else self.expects_errors:
             return True
         n_checks = sum(isinstance(one, Pair) and one.check for one in self.waiting) + int((self.said[:, 3] == 1).sum())
@@ -233,30 +239,32 @@ class View:
         self._vote([("", said, 1.0)] if votes is None else votes, certain=volunteered)
         for pair, answer in said:
             self._said.extend((pair.first, pair.second, _NUMBER[answer], pair.check))
+        keys = [pair.key for pair, _ in said]
         decided = [(pair, answer) for pair, answer in said if answer is not UNSURE]
-        self._add(self.asked, [pair.key for pair, _ in said])
-        self._add(self.unsure, [pair.key for pair, answer in said if answer is UNSURE])
-        for pair, answer in said:
-            self.imputed.pop(pair.key, None)
+        decided_keys = keys if len(decided) == len(said) else [pair.key for pair, _ in decided]
+        self._add(self.asked, keys)
+        for key, (pair, answer) in zip(keys, said, strict=True):
+            self.imputed.pop(key, None)
             if answer is UNSURE:
+                self._add(self.unsure, [key])
                 self._doubt(pair)
         if not volunteered:
-            self._set(self.questioned, [row for pair, _ in said for row in pair.key])
-        self._set(self.named, [row for pair, _ in decided for row in pair.key])
-        if self.knowledge.contradicts((pair.key, answer) for pair, answer in decided):
+            self._set(self.questioned, chain.from_iterable(keys))
+        self._set(self.named, chain.from_iterable(decided_keys))
+        if self.knowledge.contradicts([(key, answer) for key, (_, answer) in zip(decided_keys, decided, strict=True)]):
             self._journal.note(setattr, self, "n_contradictions", self.n_contradictions)
             self.n_contradictions += 1
             for pair, _ in decided:
                 self._doubt(pair)
             return False
-        self._add(self.decided, [pair.key for pair, _ in decided])
+        self._add(self.decided, decided_keys)
         if volunteered:
             self._add(self.stated, [(*pair.key, _NUMBER[answer]) for pair, answer in decided])
         for pair, answer in decided:
             self._learn(pair, answer)
         is_first = not self._members
         pairs = [(pair.second, pair.first) for pair, _ in decided]  # the row compared with comes first
-        rows = list(dict.fromkeys(row for pair in pairs for row in pair))
+        rows = list(dict.fromkeys(chain.from_iterable(pairs)))
         for row in rows:
             self._settle(row)
         if is_first:
@@ -271,26 +279,31 @@ class View:
 
     def _vote(self, votes: list[Vote], *, certain: bool) -> None:
         """Add the answers of annotators as evidence."""
-        answers = set()
+        answers: set[tuple[tuple[int, int], Answer]] = set()
         for name, said, confidence in votes:
             for pair, answer in said:
                 if answer is UNSURE:
                     continue
-                answers.add((pair.key, answer))
                 who = CERTAIN if certain else self._annotator(name)
                 self._evidence.extend((pair.first, pair.second, _NUMBER[answer], who))
                 self._confidence.append(confidence)
+            if len(votes) > 1 or len(said) > 1:
+                answers.update((pair.key, answer) for pair, answer in said if answer is not UNSURE)
         if len({key for key, _ in answers}) < len(answers):
             self._journal.note(setattr, self, "n_disputed", self.n_disputed)
             self.n_disputed += 1
 
     def _annotator(self, name: str) -> int:
         """Number of an annotator."""
-        key = name_key(name)
-        if key not in self._numbers:
-            self._numbers[key] = len(self.annotators)
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._numbers.get(name_key(name))
+        if number is None:
+            number = len(self.annotators)
             self.annotators.append(name)
-        return self._numbers[key]
+            self._numbers[name_key(name)] = number
+        self._numbers[name] = number  # names are looked up as they are written, because `name_key` takes longer
+        return number
 
     def rewind(self, n_answers: int) -> None:
         """Take back all answers after the first `n_answers`, and forget guesses and results of strategies."""
@@ -308,7 +321,10 @@ class View:
 
     def _add(self, some: set[Any], keys: list[Any]) -> None:
         """Add pairs to a set. `rewind` removes the pairs that were new."""
-        if new := {key for key in keys if key not in some}:
+        if len(keys) == 1 and keys[0] not in some:
+            some.add(keys[0])
+            self._journal.note(some.discard, keys[0])
+        elif new := {key for key in keys if key not in some}:
             some |= new
             self._journal.note(some.difference_update, new)
 
@@ -354,7 +370,7 @@ class View:
 
     def _settle(self, row: int) -> None:
         """Make the component of a row a neighbourhood if it differs from all others."""
-        if self._may_move(row) and all(self.knowledge.relation(row, one) is DIFFERENT for one in self._members):
+        if self._may_move(row) and self.knowledge.is_apart(row, self._members):
             self._begin(row)
 
     def _settle_all(self) -> None:
@@ -392,8 +408,7 @@ class View:
             return
         if self.deduces and (self.n_clusters is None or len(self._members) != self.n_clusters):
             return
-        open_ones = (member for member in self._members if self.knowledge.relation(row, member) is None)
-        left = list(islice(open_ones, 2))
+        left = list(islice(self.knowledge.undecided(row, self._members), 2))
         if len(left) == 1 and not self.deduces:
             self._set(self._presumed, self.knowledge.rows(row).tolist())
         elif len(left) == 1:

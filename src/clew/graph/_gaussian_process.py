@@ -14,7 +14,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 
-from clew.graph._kernels import KernelSum
+from clew.graph._kernels import KernelSum, RowFeatures
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -144,14 +144,33 @@ def _inverse(factor: FloatArray) -> FloatArray:
     return lower + np.tril(lower, -1).T
 
 
-def class_probabilities(
-    kernels: KernelSum, labelled: LabelledRows, weights: KernelWeights, n_classes: int
-) -> FloatArray:
-    """Probability of classes 0 to `n_classes` - 1 for all rows; classes without labelled rows get the lower bound."""
+class ClassRegression(NamedTuple):
+    """Gaussian-process regression on class indicators, fitted to labelled rows."""
+
+    kernels: KernelSum
+    labelled: LabelledRows
+    weights: KernelWeights
+    dual: FloatArray  # coefficient of each labelled row for each class
+
+    def probabilities(self, at: RowFeatures | None = None) -> FloatArray:
+        """Class probabilities of all rows, or of further rows."""
+        deviations = self.kernels.product(self.weights.values, self.labelled.rows, self.dual, at)
+        return _probabilities(deviations, self.labelled)
+
+
+def fit_classes(kernels: KernelSum, labelled: LabelledRows, weights: KernelWeights, n_classes: int) -> ClassRegression:
+    """Regression on classes 0 to `n_classes` - 1; classes without labelled rows get the lower bound."""
     labelled = labelled.subsample(MOST_LABELLED)
     matrix = covariance(kernels.gram(weights.values, labelled.rows), labelled.noise, weights.noise)
     dual = cho_solve(cho_factor(matrix, lower=True), _targets(labelled, n_classes))
-    return _probabilities(kernels.product(weights.values, labelled.rows, dual), labelled)
+    return ClassRegression(kernels, labelled, weights, dual)
+
+
+def class_probabilities(
+    kernels: KernelSum, labelled: LabelledRows, weights: KernelWeights, n_classes: int
+) -> FloatArray:
+    """Class probabilities of all rows by `fit_classes`."""
+    return fit_classes(kernels, labelled, weights, n_classes).probabilities()
 
 
 def leave_one_out(gram: FloatArray, labelled: LabelledRows, noise: float, n_classes: int) -> FloatArray:

@@ -18,18 +18,21 @@ from clew._persistence import Learned
 from clew._validation import RANDOM_STATE, Allowed, integer, number
 from clew.constraints import Closure, Constraints, require_coloring
 from clew.constraints._arrays import distinct_pairs
+from clew.datasets._stored import is_remote
 from clew.graph._gaussian_process import (
     MOST_LABELLED,
+    ClassRegression,
     LabelledRows,
-    class_probabilities,
     concatenated,
+    fit_classes,
     fit_weights,
     normalized,
     prior_weights,
 )
-from clew.graph._kernels import KernelSum, build_kernels, build_neighbor_graph
-from clew.graph._partition_prior import around_mean, partition_mean, propagate
-from clew.partitional._remote import is_remote, predicted
+from clew.graph._kernels import KernelSum, RowFeatures, build_kernels, build_neighbor_graph
+from clew.graph._many_groups import best_two, component_scores, sparse_probabilities
+from clew.graph._partition_prior import Propagation, around_mean, partition_mean, propagate
+from clew.partitional._remote import predicted
 from clew.partitional._seeding import cluster_labels
 from clew.solvers.coloring import WORK_LIMIT
 
@@ -204,11 +207,15 @@ class GraphPropagation(ConstrainedClusterer):
 
 
 class PropagatedLabels(NamedTuple):
-    """Result of `graph_propagation`: cluster positions, class probabilities and kernel weights."""
+    """Result of `graph_propagation`: cluster positions, class probabilities and kernel weights.
+
+    The last field predicts clusters of further rows, without constraints about them. Adjusted partitions have none.
+    """
 
     labels: IntArray
     probabilities: FloatArray
     kernel_weights: FloatArray
+    labels_at: Callable[[RowFeatures], IntArray] | None = None
 
 
 def graph_propagation(
@@ -222,7 +229,9 @@ def graph_propagation(
 ) -> PropagatedLabels:
     """Alternate between class probabilities and the clusters of components, which then become labelled rows.
 
-    If `is_averaged`, the probabilities are averaged with those of a model that starts from the base partitions.
+    If `is_averaged` and clusters are round, the probabilities are averaged with those of a model that starts from the
+    base partitions. If clusters are not round, the base partitions are poor, and a few rows that are hard to predict
+    cannot show it.
     """
     certain = constraints.at_least(1.0)
     closed = certain.closure()
@@ -241,10 +250,12 @@ def graph_propagation(
     for _ in range(_MOST_ROUNDS):
         members = _labelled_rows(closed, placed)
         weights = fit_weights(kernels, members)
-        if is_averaged:
-            probabilities = propagate(kernels, members, medoids, weights, len(clusters))
+        model: Propagation | ClassRegression
+        if is_averaged and kernels.is_round:
+            model = propagate(kernels, members, medoids, weights, len(clusters))
         else:
-            probabilities = class_probabilities(kernels, concatenated(members, medoids), weights, len(clusters))
+            model = fit_classes(kernels, concatenated(members, medoids), weights, len(clusters))
+        probabilities = model.probabilities()
         if potentials is not None:
             probabilities = mean_field(probabilities, *potentials)
         found = hard_assignment(certain, closed, blocks, fixed, probabilities, work_limit)
@@ -257,13 +268,43 @@ def graph_propagation(
     of_component = np.full(closed.n_components, -1)
     of_component[blocks] = found
     decided = of_component[closed.component_of]
-    return PropagatedLabels(np.where(decided >= 0, decided, labels), probabilities, weights.values)
+    labels = np.where(decided >= 0, decided, labels)
+    return PropagatedLabels(
+        labels, probabilities, weights.values, lambda rows: model.probabilities(rows).argmax(axis=1)
+    )
+
+
+def many_groups_labels(
+    kernels: KernelSum, constraints: Constraints, clusters: IntArray, *, penalty: float, work_limit: int = WORK_LIMIT
+) -> IntArray:
+    """Cluster positions by `sparse_probabilities`, for more groups than `graph_propagation` has room for."""
+    certain = constraints.at_least(1.0)
+    closed = certain.closure()
+    known = component_clusters(closed, clusters)
+    blocks = np.flatnonzero((closed.sizes > 1) | closed.tied | (known >= 0))
+    potentials = soft_pair_potentials(constraints, closed, penalty)
+    if not len(blocks) and potentials is None:
+        return kernels.partitions[kernels.unconstrained]
+    probabilities = sparse_probabilities(kernels, _labelled_rows(closed, known), len(clusters))
+    labels = best_two(probabilities)[0]
+    if potentials is not None:
+        rows, between = potentials
+        dense = np.maximum(probabilities[rows].toarray(), np.finfo(np.float64).tiny)
+        labels[rows] = mean_field(dense, np.arange(len(rows)), between).argmax(axis=1)
+    scores = component_scores(closed, blocks, probabilities)
+    found = assigned(certain, closed, blocks, known[blocks].astype(np.int32), scores, work_limit)
+    of_component = np.full(closed.n_components, -1)
+    of_component[blocks] = found
+    decided = of_component[closed.component_of]
+    return np.where(decided >= 0, decided, labels)
 
 
 def _unconstrained(kernels: KernelSum, n_clusters: int) -> PropagatedLabels:
     """The base partition that agrees best with the others."""
     labels = kernels.partitions[kernels.unconstrained]
-    return PropagatedLabels(labels, np.eye(n_clusters)[labels], kernels.prior)
+    return PropagatedLabels(
+        labels, np.eye(n_clusters)[labels], kernels.prior, lambda rows: rows.partitions[kernels.unconstrained]
+    )
 
 
 def _propagation_leads(
@@ -333,7 +374,7 @@ def adjusted_partition(
         if not len(labelled.rows):
             break
         mean = partition_mean(kernels, labelled, len(clusters))
-        probabilities = around_mean(kernels, labelled, mean, len(clusters))
+        probabilities = around_mean(kernels, labelled, mean, len(clusters)).probabilities()
         if potentials is not None:
             probabilities = mean_field(probabilities, *potentials)
     decided = of_component[closed.component_of]
@@ -468,13 +509,24 @@ def hard_assignment(
     work_limit: int,
 ) -> IntArray:
     """The most probable cluster of each component, or a labelling without violations if that violates a cannot-link."""
-    n_clusters = probabilities.shape[1]
     place = np.full(closed.n_components, -1)
     place[blocks] = np.arange(len(blocks))
     of_row = place[closed.component_of]
     rows = np.flatnonzero(of_row >= 0)
     member = sparse.csr_array((np.ones(len(rows)), (of_row[rows], rows)), shape=(len(blocks), len(probabilities)))
     scores = np.asarray(member @ np.log(np.maximum(probabilities, np.finfo(np.float64).tiny)))
+    return assigned(constraints, closed, blocks, fixed, scores, work_limit)
+
+
+def assigned(
+    constraints: Constraints,
+    closed: Closure,
+    blocks: IntArray,
+    fixed: npt.NDArray[np.int32],
+    scores: FloatArray,
+    work_limit: int,
+) -> IntArray:
+    """The cluster with the best score for each component, or a labelling without violations."""
     best = np.where(fixed >= 0, fixed, scores.argmax(axis=1))
     graph = closed.graph.part(blocks)
     if not _clashes(graph, best):
@@ -484,7 +536,7 @@ def hard_assignment(
         return moved
     wishes = np.argsort(-scores, axis=1, kind="stable").astype(np.int32)
     found = require_coloring(
-        constraints, closed, blocks, n_clusters, fixed=fixed, preference=wishes, work_limit=work_limit
+        constraints, closed, blocks, scores.shape[1], fixed=fixed, preference=wishes, work_limit=work_limit
     )
     return found.astype(np.int64)
 

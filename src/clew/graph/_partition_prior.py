@@ -18,16 +18,17 @@ from scipy.special import gammaln
 from clew.graph._gaussian_process import (
     MOST_EVIDENCE,
     MOST_LABELLED,
+    ClassRegression,
     KernelWeights,
     LabelledRows,
-    class_probabilities,
     concatenated,
     covariance,
+    fit_classes,
     fit_weights_to,
     leave_one_out,
     normalized,
 )
-from clew.graph._kernels import KernelSum
+from clew.graph._kernels import KernelSum, RowFeatures
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -49,8 +50,8 @@ _CO_MEMBERSHIP, _NOISE = 0.1, 0.5
 _SHRINKAGE = 2.0
 # The partitions alone decide if they predict labelled rows better by this many nats per row. Questions are about rows
 # that are hard to predict from labelled rows, so a smaller lead is averaged. While some classes have no labels, the
-# labelled rows have to lead by the second value.
-_CLEAR_LEAD, _CLEAR_LEAD_OF_ROWS = 0.25, 0.35
+# labelled rows have to lead by the second value, and to predict as many labelled rows more as the third value.
+_CLEAR_LEAD, _CLEAR_LEAD_OF_ROWS, _MORE_HITS = 0.25, 0.35, 4
 # With fewer labelled rows than this, one model is used alone: an average of two rough models is worse than either.
 _FEW_ROWS = 20
 # Grid for the share of labelled rows that follow the partitions.
@@ -64,6 +65,51 @@ class PriorMean(NamedTuple):
 
     values: FloatArray
     leave_one_out: FloatArray
+    tables: list[FloatArray]  # weighted class probabilities of the clusters of each partition
+    unsmoothed: list[FloatArray]  # the values before each step of the random walk
+
+    def at(self, rows: RowFeatures) -> FloatArray:
+        """The mean of further rows."""
+        values = np.zeros((len(rows.columns), self.values.shape[1]))
+        for table, labels in zip(self.tables, rows.partitions, strict=True):
+            values += table[labels]
+        for before in self.unsmoothed:
+            values = (values + rows.walk @ before) / 2
+        return values
+
+
+class CorrectedMean(NamedTuple):
+    """A prior mean plus a Gaussian process on the differences between labels and mean."""
+
+    kernels: KernelSum
+    rows: IntArray  # labelled rows
+    mean: PriorMean
+    weights: KernelWeights
+    scale: float  # factor on the Gaussian process
+    dual: FloatArray
+
+    def probabilities(self, at: RowFeatures | None = None) -> FloatArray:
+        """Class probabilities of all rows, or of further rows."""
+        mean = self.mean.values if at is None else self.mean.at(at)
+        return normalized(mean + self.scale * self.kernels.product(self.weights.values, self.rows, self.dual, at))
+
+
+class Propagation(NamedTuple):
+    """The average of two fitted models. A model without weight is None."""
+
+    share: float  # weight of the first model
+    by_partitions: CorrectedMean | None
+    by_rows: ClassRegression | None
+
+    def probabilities(self, at: RowFeatures | None = None) -> FloatArray:
+        """Class probabilities of all rows, or of further rows."""
+        if self.by_rows is None:
+            assert self.by_partitions is not None
+            return self.by_partitions.probabilities(at)
+        by_rows = self.by_rows.probabilities(at)
+        if self.by_partitions is None:
+            return by_rows
+        return self.share * self.by_partitions.probabilities(at) + (1 - self.share) * by_rows
 
 
 def propagate(
@@ -73,13 +119,13 @@ def propagate(
     weights: KernelWeights,
     n_classes: int,
     departure: float = np.inf,
-) -> FloatArray:
-    """Class probabilities of all rows, averaged over two models by how well they predict left-out labelled rows.
+) -> Propagation:
+    """Fit two models, whose class probabilities are averaged by how well they predict left-out labelled rows.
 
-    One model starts from the base partitions. The other is the Gaussian process without a mean (`class_probabilities`).
+    One model starts from the base partitions. The other is the Gaussian process without a mean (`fit_classes`).
     """
     sample = labelled.subsample(MOST_LABELLED)
-    share, by_partitions = 0.0, np.zeros((kernels.n_rows, n_classes))
+    share, by_partitions = 0.0, None
     if len(sample.rows):
         mean = partition_mean(kernels, sample, n_classes, departure)
         kept, some = sample.places(MOST_EVIDENCE), sample.subsample(MOST_EVIDENCE)
@@ -88,9 +134,8 @@ def propagate(
         if share > 0:
             by_partitions = around_mean(kernels, sample, mean, n_classes)
         if share == 1:
-            return by_partitions
-    by_rows = class_probabilities(kernels, concatenated(labelled, medoids), weights, n_classes)
-    return share * by_partitions + (1 - share) * by_rows
+            return Propagation(share, by_partitions, None)
+    return Propagation(share, by_partitions, fit_classes(kernels, concatenated(labelled, medoids), weights, n_classes))
 
 
 def partition_share(by_partitions: FloatArray, by_rows: FloatArray, classes: IntArray) -> float:
@@ -99,21 +144,24 @@ def partition_share(by_partitions: FloatArray, by_rows: FloatArray, classes: Int
     Both predictions are class probabilities of each labelled row, made without its own label. The weight is 1 if the
     partitions lead clearly, and else 0 as long as there are few labelled rows. With more of them it is the posterior
     mean of the share under a uniform prior, where a labelled row follows the partitions with a probability equal to
-    that share. While some classes have no labels, labelled rows cannot
-    predict these, and the two models may number them differently: the weight is 1 unless the rows lead clearly.
+    that share. While some classes have no labels, labelled rows cannot predict these, and the two models may number
+    them differently: the weight is 1 unless the rows lead clearly. A row that is alone in its class is no hit then: it
+    is predicted by the partitions only because its own label decides which base cluster has its class.
     """
-    each = np.arange(len(classes))
+    each, counts = np.arange(len(classes)), np.bincount(classes, minlength=by_rows.shape[1])
     one, two = by_partitions[each, classes], by_rows[each, classes]
     lead = np.log(one / two).mean()
-    if len(np.unique(classes)) < by_rows.shape[1]:
-        return float(lead > -_CLEAR_LEAD_OF_ROWS)
+    if not counts.all():
+        shared = counts[classes] > 1
+        hits, hits_of_rows = (((p.argmax(axis=1) == classes) & shared).sum() for p in (by_partitions, by_rows))
+        return float(lead > -_CLEAR_LEAD_OF_ROWS or hits_of_rows - hits < _MORE_HITS)
     if lead > _CLEAR_LEAD or len(classes) < _FEW_ROWS:
         return float(lead > _CLEAR_LEAD)
     logs = np.log(_SHARES[:, None] * one + (1 - _SHARES[:, None]) * two).sum(axis=1)
     return float(np.average(_SHARES, weights=np.exp(logs - logs.max())))
 
 
-def around_mean(kernels: KernelSum, labelled: LabelledRows, mean: PriorMean, n_classes: int) -> FloatArray:
+def around_mean(kernels: KernelSum, labelled: LabelledRows, mean: PriorMean, n_classes: int) -> CorrectedMean:
     """The prior mean plus a Gaussian process on the differences, scaled by its accuracy on left-out differences."""
     differences = np.eye(n_classes)[labelled.classes] - mean.leave_one_out
     prior = kernels.prior * np.append(np.ones(3), np.full(len(kernels.partitions), _CO_MEMBERSHIP))
@@ -123,8 +171,7 @@ def around_mean(kernels: KernelSum, labelled: LabelledRows, mean: PriorMean, n_c
     dual = inverse @ differences
     foretold = differences - dual / np.diag(inverse)[:, None]  # leave-one-out, `rasmussen2006`, Eq. 5.12
     scale = (differences * foretold).sum() / ((foretold**2).sum() + _SHRINKAGE)
-    scores = mean.values + np.clip(scale, 0, 1) * kernels.product(weights.values, labelled.rows, dual)
-    return normalized(scores)
+    return CorrectedMean(kernels, labelled.rows, mean, weights, float(np.clip(scale, 0, 1)), dual)
 
 
 def partition_mean(kernels: KernelSum, labelled: LabelledRows, n_classes: int, departure: float = np.inf) -> PriorMean:
@@ -195,11 +242,14 @@ def _smoothed(
     values = np.zeros((kernels.n_rows, n_classes))
     left_out = np.zeros((len(labelled.rows), n_classes))
     indicators = np.eye(n_classes)[labelled.classes]
+    tables, unsmoothed = [], []
     for weight, labels, counts in zip(weights, kernels.partitions, dirichlet, strict=True):
-        values += weight * (counts / counts.sum(axis=1, keepdims=True))[labels]
+        tables.append(weight * (counts / counts.sum(axis=1, keepdims=True)))
+        values += tables[-1][labels]
         others = np.maximum(counts[labels[labelled.rows]] - indicators, _TINY)
         left_out += weight * others / others.sum(axis=1, keepdims=True)
     before = values[labelled.rows]
     for _ in range(_STEPS):
+        unsmoothed.append(values)
         values = (values + kernels.walk @ values) / 2
-    return PriorMean(values, left_out + values[labelled.rows] - before)
+    return PriorMean(values, left_out + values[labelled.rows] - before, tables, unsmoothed)

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from clew import Constraints
 from clew.active import DIFFERENT, SAME, UNSURE, Auto, Oracle, Pair, Questions
-from clew.active._answer_errors import n_used, place_rows, placed_rows
+from clew.active._answer_errors import n_used, placed_rows
 from clew.active._auto import region_uncertainty
 from clew.active._questions import run
 from clew.exceptions import ParameterError
@@ -250,7 +250,7 @@ def test_many_rows_known_beforehand_are_thinned_but_every_group_has_a_row_that_s
     questions = Questions(X, n_clusters=3, constraints=known, random_state=0)
     run(questions, Oracle(y), 5)
     assert adjusted_rand_score(y, questions.labels()) == 1.0
-    placed, _ = place_rows(questions.view, Auto().kernel_sum(questions.view))
+    placed = placed_rows(questions.view)
     assert len(placed.rows) <= 5 + 3
     assert {one.member for one in questions.view.neighbourhoods} <= set(placed.rows.tolist())
 

@@ -114,6 +114,33 @@ def test_several_pairs_contradict_if_they_cannot_all_be_added(before, said):
     assert found == (not all(added))
 
 
+@given(SAID, SAID)
+def test_answers_taken_back_leave_what_was_known_before(before, after):
+    known, alone = Knowledge(PRIOR.closure()), Knowledge(PRIOR.closure())
+    for (first, second), answer in before:
+        known.add(first, second, answer)
+        alone.add(first, second, answer)
+    mark = len(known.journal)
+    for (first, second), answer in after:
+        known.add(first, second, answer)
+    known.journal.rewind(mark)
+    for row in range(7):
+        assert known.component(row) == alone.component(row) == known.components()[row]
+        assert known.rows(row).tolist() == alone.rows(row).tolist()
+        assert known.apart(row) == alone.apart(row)
+
+
+@given(SAID, st.permutations(range(7)), st.integers(0, 6))
+def test_a_row_is_compared_with_several_as_with_each(said, others, n_others):
+    known = Knowledge(PRIOR.closure())
+    for (first, second), answer in said:
+        known.add(first, second, answer)
+    row, *others = others
+    relations = {other: known.relation(row, other) for other in others[:n_others]}
+    assert list(known.undecided(row, relations)) == [one for one, found in relations.items() if found is None]
+    assert known.is_apart(row, relations) == all(found is DIFFERENT for found in relations.values())
+
+
 @given(SAID)
 def test_answers_decide_as_many_pairs_as_is_told_beforehand(said):
     known = Knowledge(PRIOR.closure())

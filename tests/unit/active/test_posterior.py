@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from clew import Constraints
-from clew.active import DIFFERENT, SAME, Auto, Oracle, Pair, Questions
-from clew.active._annotators import CERTAIN, AnswerArrays, count_errors, estimate_rates, log_odds
-from clew.active._posterior import State, _together_without, greedy_contraction
+from clew.active import DIFFERENT, SAME, Auto, Oracle, Pair, Questions, _second_opinions
+from clew.active._annotators import CERTAIN, AnswerArrays, count_errors, estimate_rates, log_evidence, log_odds
+from clew.active._posterior import State, _together_without, greedy_contraction, last_search
 from clew.active._questions import run
 from clew.evaluation import adjusted_rand_score
 from clew.exceptions import ParameterError
@@ -171,8 +171,8 @@ def test_the_number_of_groups_may_be_unknown():
     assert adjusted_rand_score(y, questions.labels()) > 0.9
 
 
-def people_run(X, y, rates, budget, seed=0):
-    questions = Questions(X, n_clusters=3, random_state=seed, error_rate=0.15)
+def people_run(X, y, rates, budget, seed=0, error_rate=0.15):
+    questions = Questions(X, n_clusters=3, random_state=seed, error_rate=error_rate)
     oracles = {
         name: Oracle(y, noise=rate, random_state=seed + place) for place, (name, rate) in enumerate(rates.items())
     }
@@ -203,6 +203,28 @@ def test_one_person_who_contradicts_everybody_does_not_win():
     assert questions.answers == log
 
 
+@pytest.mark.parametrize("careful", [("Ann",), ("Ann", "Bob")])
+def test_one_person_who_contradicts_everybody_does_not_win_if_no_rate_is_given(careful):
+    """Beliefs that follow Eve are consistent, too, but the rows around speak against them."""
+    y = np.arange(90) % 3
+    X = np.random.default_rng(0).normal(0, 1.6, (90, 2)) + 4 * np.column_stack([np.cos(2 * y), np.sin(2 * y)])
+    questions = people_run(X, y, dict.fromkeys(careful, 0.0) | {"Eve": 1.0}, 90, error_rate=None)
+    errors = Auto().annotator_errors(questions.view)
+    assert errors["eve"].error_rate > 0.6
+    assert all(errors[name.lower()].looks_wrong < 5 for name in careful)
+    assert adjusted_rand_score(y, questions.labels()) > 0.75
+
+
+def test_the_evidence_of_rates_and_the_odds_of_answers_that_hold_make_the_log_probability():
+    answers = arrays([(0, 1, 1, 0), (0, 2, -1, 0), (1, 2, 1, 1), (0, 3, -1, 1, 0.8)])
+    rates = {0: (0.1, 0.2), 1: (0.3, 0.05)}
+    holds = np.array([True, False, False, True])
+    doubtful = 0.5 - (0.5 - 0.05) * 0.6  # confidence 0.8: 0.6 of the way from 1/2 to the rate
+    each = [0.9, 0.1, 0.05, 1 - doubtful]
+    total = log_evidence(answers, rates) + np.abs(log_odds(answers, rates))[holds].sum()
+    assert total == pytest.approx(np.log(each).sum())
+
+
 def test_a_single_person_without_overlap_has_a_rate_from_the_model():
     X, y = blobs(8)
     questions = people_run(X, y, {"Ann": 0.15}, 80)
@@ -229,3 +251,27 @@ def test_disagreeing_votes_about_one_pair_are_both_evidence():
     questions.undo()
     assert not questions.view.expects_errors
     assert not len(questions.view.answer_arrays.sign)
+
+
+def test_under_a_crowd_the_posterior_of_questions_is_computed_once_per_search(monkeypatch):
+    made = []
+    fit = _second_opinions.fit_posterior
+    monkeypatch.setattr(_second_opinions, "fit_posterior", lambda *args: made.append(1) or fit(*args))
+    X, y = blobs(0, n=400, spread=2.5)
+    questions, oracle = Questions(X, n_clusters=3, error_rate=0.1, random_state=0), Oracle(y, noise=0.1, random_state=0)
+    rng, held, asked = np.random.default_rng(0), questions.ask(20), []
+    for _ in range(60):  # people answer in any order, and each asks again at once
+        question = held.pop(int(rng.integers(len(held))))
+        questions.tell(question, oracle(question))
+        busy = {row for one in held for row in one.key}
+        late = {row for said in questions.view.told[last_search(questions.view.n_answers) :] for row in said[0][0].key}
+        held.append(questions.ask())
+        asked.append(held[-1])
+        if not asked[-1].why.startswith("Are"):  # members of groups are compared with several rows
+            assert asked[-1].first not in busy | late
+    assert len({one.key for one in asked} | {one.question.key for one in questions.answers}) == 80
+    assert len(made) <= 60 / 5 + 1
+    resumed = Questions(X, n_clusters=3, error_rate=0.1, random_state=0)
+    resumed.replay(questions.answers)
+    resumed.wait_for(held)
+    assert resumed.ask() == questions.ask()
