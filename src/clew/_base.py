@@ -44,6 +44,7 @@ from clew._validation import (
 from clew._words import listed
 from clew.constraints import Constraints
 from clew.constraints._inputs import marks_unknown, only_means_constraints
+from clew.datasets._stored import is_dask, is_remote
 from clew.evaluation import normalized_mutual_info_score, variation_of_information
 from clew.exceptions import (
     ConstraintError,
@@ -200,6 +201,7 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _check_input(self, X: Any, *, reset: bool) -> Any:
         """Check X and convert it to the form that this method takes: rows, a square matrix, or a table of records."""
+        self._refuse_remote(X)
         can = self.capabilities
         if can.pairwise is not None:
             return check_pairwise(
@@ -211,6 +213,22 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
         if can.counts:
             refuse_negative_counts(rows, type(self).__name__)
         return rows
+
+    def _refuse_remote(self, X: Any) -> None:
+        """Raise if X is not in memory and this method needs all rows. A memory-mapped array is an array to it."""
+        if self.capabilities.out_of_core or isinstance(X, np.memmap) or not is_remote(X):
+            return
+        users = [cls.__name__ for cls in all_estimators(self._role) if cls._capabilities.out_of_core]
+        other = f", or use {listed(users, 'or')}" if users else ""
+        here = " with these parameters" if self._capabilities.out_of_core else ""
+        load, what = "clew.datasets.read_table", f"a {type(X).__name__}"
+        if is_dask(X):
+            load, what = "X.compute()", f"a Dask {type(X).__name__}"
+        elif isinstance(X, str | os.PathLike):
+            what = f"the path {str(X)!r}"
+        raise DataTypeError(
+            f"{type(self).__name__}{here} needs all rows in memory, and X is {what}. Load X ({load}){other}."
+        )
 
     def _check_new_rows(self, X: Any) -> Any:
         """Check X for `predict` and `transform`: it must have the fitted columns."""
@@ -252,21 +270,43 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
             "must_link": len(constraints.must_link) > 0,
             "cannot_link": len(constraints.cannot_link) > 0,
         }
-        for kind, is_given in given.items():
-            if is_given and not _uses(self.capabilities, kind):
-                users = [cls.__name__ for cls in all_estimators(self._role) if _uses(cls._capabilities, kind)]
+        kinds = [kind for kind, is_given in given.items() if is_given]
+        for kind in kinds:
+            if not _uses(self.capabilities, kind):
+                users = self._users(kind, kinds)
                 advice = f"Use {' or '.join(users[:_MOST_USERS])}" if users else "No method of this version uses them"
                 message = f"{type(self).__name__} ignores the {kind} in constraints. {advice}."
                 warn_caller(message, UnusedKnowledgeWarning)
 
+    def _users(self, kind: str, given: list[str]) -> list[str]:
+        """Names of the methods that use a kind of constraints.
+
+        Methods for the same kind of data come first, then those that ignore the fewest of the given kinds, and among
+        them those of the same family.
+        """
+        mine, family = self.capabilities, type(self).__module__.rpartition(".")[0]
+
+        def rank(cls: type[Any]) -> tuple[bool, int, bool]:
+            can = cls._capabilities
+            other_data = (can.counts, can.pairwise, can.tables) != (mine.counts, mine.pairwise, mine.tables)
+            n_ignored = sum(not _uses(can, other) for other in given)
+            return other_data, n_ignored, cls.__module__.rpartition(".")[0] != family
+
+        users = [cls for cls in all_estimators(self._role) if _uses(cls._capabilities, kind)]
+        return [cls.__name__ for cls in sorted(users, key=rank)]
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the estimator to a zip of arrays and JSON; `clew.load` reads it back. No code is stored."""
+        """Write the estimator to a zip of arrays and JSON; `clew.load` reads it back.
+
+        No code is stored: the parameter `callback`, which only a fit uses, is None in the loaded estimator.
+        """
         write_state(path, *self._state())
 
     def _state(self) -> State:
         """The parameters and the learned attributes that are declared in `_learned_attributes`."""
         learned = {name: getattr(self, name) for name in self._learned_attributes if hasattr(self, name)}
-        return State(type(self).__name__, self.get_params(deep=False), learned)
+        params = self.get_params(deep=False)
+        return State(type(self).__name__, params | ({"callback": None} if "callback" in params else {}), learned)
 
     def _expected_attributes(self) -> dict[str, Learned]:
         """The attributes that a fit with these parameters learns."""

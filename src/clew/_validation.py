@@ -38,13 +38,22 @@ _SIGNED = ("signed graph", "kernel")
 
 @dataclass(frozen=True)
 class Allowed:
-    """The values that a parameter may have, and a description of them."""
+    """The values that a parameter may have, and a description of them.
+
+    `in_shell` says whether a value can be typed in a shell. Functions, estimators and arrays cannot, and None is the
+    absence of a value.
+    """
 
     what: str
     accepts: Callable[[Any], bool]
+    in_shell: bool = True
 
     def __or__(self, other: Allowed) -> Allowed:
-        return Allowed(f"{self.what} or {other.what}", lambda value: self.accepts(value) or other.accepts(value))
+        return Allowed(
+            f"{self.what} or {other.what}",
+            lambda value: self.accepts(value) or other.accepts(value),
+            self.in_shell or other.in_shell,
+        )
 
 
 def _is_a(kind: type, value: Any) -> bool:
@@ -111,10 +120,11 @@ def words(*choices: str) -> Allowed:
 
 def array_like() -> Allowed:
     """Accept an array, or anything that has rows."""
-    return Allowed("an array", lambda value: not isinstance(value, str) and hasattr(value, "__len__"))
+    return Allowed("an array", lambda value: not isinstance(value, str) and hasattr(value, "__len__"), in_shell=False)
 
 
-CALLABLE = Allowed("a function", callable)
+CALLABLE = Allowed("a function", callable, in_shell=False)
+ESTIMATOR = Allowed("an estimator with fit_predict", lambda value: hasattr(value, "fit_predict"), in_shell=False)
 BOOLEAN = Allowed("True or False", lambda value: isinstance(value, bool | np.bool_))
 
 
@@ -127,7 +137,7 @@ def texts() -> Allowed:
 
 
 ERROR_RATE = below(0, 0.5)
-NONE = Allowed("None", lambda value: value is None)
+NONE = Allowed("None", lambda value: value is None, in_shell=False)
 RANDOM_STATE = Allowed(
     "an integer >= 0, a numpy Generator or RandomState, or None",
     lambda value: (

@@ -6,6 +6,7 @@ import pty
 import re
 import select
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -497,3 +498,14 @@ def test_status_counts_what_was_asked(ask, clew):
     ask("d\ns\n")
     told = json.loads(clew("status", "data.csv", "--json").stdout)
     assert told["answers"] == {"different": 1, "same": 1}
+
+
+def test_a_second_opinion_is_marked(project, monkeypatch, capsys):
+    question = project.ask("me")
+    sit(project, lambda: "q")
+    assert "looks doubtful" not in capsys.readouterr().out
+    second = replace(question, check=True, why="An answer looks doubtful.")
+    monkeypatch.setattr(project, "pending", list)
+    monkeypatch.setattr(project, "ask", lambda annotator: second)
+    sit(project, lambda: "q")
+    assert "An answer looks doubtful." in capsys.readouterr().out

@@ -462,6 +462,7 @@ BAD_COMMANDS = [
     ("cluster data.csv -k 3 --id nam", 'Did you mean "name"?'),
     ("cluster data.csv --id x -k 3 --columns y", 'names two rows "0"'),
     ("cluster data.csv --id name", "pck-means needs the number of clusters: add -k"),
+    ("cluster data.csv --id name", "such as duplicates: --groups small"),
     ("cluster data.csv --id name -k 0", "-k 0: expected 'auto' or an integer >= 1"),
     ("cluster data.csv --id name -k many", "-k many: expected 'auto' or an integer >= 1"),
     ("cluster data.csv --id name -k auto -m cop-kmeans", "-k auto: expected an integer >= 1"),
@@ -500,7 +501,7 @@ def test_bad_input_is_one_sentence_and_exit_2(clew, blobs, line, sentence):
 BAD_ANSWERS = [
     ("id_1,id_2\na,b\n", "no column 'answer'"),
     ("id_1,id_2,answer\na,b,same\na,c,perhaps\n", "answers.csv line 3: cannot read the answer 'perhaps'"),
-    ("id_1,id_2,answer\na,zebra,same\n", "line 2: id_2 'zebra' is not among the 12 row ids"),
+    ("id_1,id_2,answer\na,zebra,same\n", "line 2: id_2 'zebra' is not among the row ids"),
     ("id_1,id_2,answer\na,a,same\n", "line 2: pairs 'a' with itself"),
     ("id_1,id_2,answer,confidence\na,b,same,1.5\n", "line 2: confidence is '1.5'"),
     ("id_1,id_2,answer,confidence\na,b,same,0\n", "line 2: confidence is '0'"),

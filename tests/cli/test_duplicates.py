@@ -35,10 +35,19 @@ def test_a_clean_table_without_any_answer(customers):
         "--golden", "clean.csv",
     )  # fmt: skip
     assert found.exit_code == 0, found.output
+    assert found.output.split()[-3:] == ["golden", "records", "clean.csv"]
     labels = read_csv("customers-labels.csv")
     assert [row["cluster"] for row in labels] == ["0", "0", "1", "1", "2"]
     assert all(0.5 < float(row["probability"]) <= 1 for row in labels)
     assert [row["name"] for row in read_csv("clean.csv")] == ["Anne Meyer", "Bob Smith", "Zoe Adler"]
+
+
+def test_the_number_of_groups_of_each_size_is_printed(customers):
+    words = [f"{first}{second}" for first in "bcdfghklmnp" for second in "rstvwz"]
+    rows = [f"{word} {word[::-1]} {word}ax,{place}{word}" for place, word in enumerate(words)]
+    Path(customers).write_text("name,street\n" + "\n".join([*rows, rows[0], rows[1]]) + "\n")
+    found = type_in("cluster", customers, "--groups", "small")
+    assert "sizes 64 of 1 row, 2 of 2 rows" in " ".join(found.output.split())
 
 
 def test_one_record_per_source(customers):
@@ -52,6 +61,33 @@ def test_a_source_column_with_one_value_is_refused(customers):
     found = type_in("cluster", customers, "--groups", "small", "--source", "list")
     assert found.exit_code != 0
     assert 'the column has the one value "a"' in " ".join(found.output.split())
+
+
+def test_a_project_of_small_groups_says_how_columns_are_compared(customers):
+    found = type_in("ask", customers, "--id", "number", "--groups", "small", keys="q\n")
+    lines = [line.split(maxsplit=2) for line in found.output.splitlines()]
+    assert ["name", "text", "compared as text"] in lines
+    assert "weight" not in found.output
+    assert "TF-IDF" not in found.output
+
+
+def test_a_project_keeps_one_record_per_source(customers):
+    Path(customers).write_text(CUSTOMERS + "c6,Ann Meyer,Bonn,4711,a\nc7,Zoe Adler,Oslo,9999,\n")
+    found = type_in("ask", customers, "--id", "number", "--groups", "small", "--source", "list", keys="q\n")
+    assert found.exit_code == 0, found.output
+    assert type_in("export", "customers.clew", "-o", "groups.csv").exit_code == 0
+    cluster = {row["id"]: row["cluster"] for row in read_csv("groups.csv")}
+    assert cluster["c1"] != cluster["c6"]
+    assert cluster["c3"] == cluster["c4"]
+    assert cluster["c5"] == cluster["c7"]
+    Path("new.csv").write_text("number,name,city,phone,list\nc8,Ann Meyer,Bonn,4711,a\n")
+    assert type_in("add", "customers.clew", "new.csv").exit_code == 0
+    assert type_in("export", "customers.clew", "-o", "groups.csv").exit_code == 0
+    cluster = {row["id"]: row["cluster"] for row in read_csv("groups.csv")}
+    assert len({cluster["c1"], cluster["c6"], cluster["c8"]}) == 3
+    refused = type_in("ask", "customers.clew", "--source", "city", keys="q\n")
+    assert refused.exit_code != 0
+    assert "--source city: this project began with list, which cannot change" in " ".join(refused.output.split())
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,21 @@ def test_one_method_is_explained_with_its_flags(clew, name, kind):
         assert flag_of(parameter) in result.stdout
 
 
+def test_parameters_that_a_shell_cannot_give_are_no_flags(clew):
+    """Functions, arrays and estimators have no words; other values of the same parameter may have some."""
+    result = clew("methods", "constrained-kmedoids")
+    assert "--callback" not in result.stdout
+    assert "--metric" in result.stdout and "--init" in result.stdout
+    deep = clew("methods", "deep-constrained-clustering").stdout
+    assert "--layers" in deep and "--callback" not in deep and "--pretrained" not in deep
+    assert "--clusterer" not in clew("methods", "boost-cluster").stdout
+    refused = clew("cluster", "rows.csv", "-m", "constrained-kmedoids", "-k", "2", "--callback", "print")
+    assert refused.exit_code == 2
+    assert "--callback is neither a flag of this command nor a parameter of constrained-kmedoids" in " ".join(
+        refused.stderr.split()
+    )
+
+
 def test_methods_for_a_table(clew, tmp_path):
     rows = "".join(f"r{i},{i % 2 * 9 + i % 7 / 9},{i % 5 / 9}\n" for i in range(40))
     (tmp_path / "data.csv").write_text("id,x,y\n" + rows)

@@ -239,6 +239,14 @@ def test_status_as_json(clew, project):
     ]
 
 
+def test_status_says_how_many_answers_of_each_person_look_wrong(clew, project):
+    assert "look wrong" not in clew("status", "data.clew").stdout
+    with Session.open("data.clew") as session:
+        session.set(error_rate=0.1)
+    text = " ".join(clew("status", "data.clew").stdout.split())
+    assert "look wrong 0 of 4 answers by ada" in text
+
+
 def test_status_tells_people_conflicts_and_what_is_new(clew, project):
     with Session.open("data.clew") as session:
         session.import_answers([("a", "b", "same"), ("a", "e", "same"), ("a", "i", "different")], annotator="bob")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 from itertools import combinations
 
@@ -10,6 +11,7 @@ import pytest
 
 from clew import Session
 from clew.active import _questions
+from clew.exceptions import FileError
 from clew.session import _conflicts
 from tests.session.helpers import everything
 
@@ -104,3 +106,40 @@ def test_progress_counts_conflicts_without_their_chains(tmp_path, monkeypatch):
         assert expected >= 3
         monkeypatch.setattr(_conflicts.Conflicts, "of", lambda *_: pytest.fail("a chain was built"))
         assert session.progress().conflicts == expected
+
+
+def test_answers_that_are_read_again_give_what_they_gave_one_by_one(tmp_path):
+    """With opposite answers of two people, contradictions, unsure answers, and names that differ in case."""
+    rng = np.random.default_rng(0)
+    with Session.create(tmp_path / "one.clew", X, n_clusters=4) as session:
+        for place in range(150):
+            a, b = rng.choice(N_NAMED, 2, replace=False).tolist()
+            says = rng.choice(["same" if Y[a] == Y[b] else "different", "unsure", "same"], p=[0.8, 0.1, 0.1])
+            session.import_answers([(a, b, str(says))], annotator=("ann", "Ann", "bob")[place % 3])
+        session.import_answers([(45, 49, "same")], annotator="ann")
+        session.import_answers([(45, 49, "different")], annotator="bob")
+        before, view = everything(session), session._state.known.driver.view
+        assert session.conflicts() and view.n_disputed and view.n_contradictions
+    with Session.open(tmp_path / "one.clew") as again:
+        assert everything(again) == before
+        other = again._state.known.driver.view
+        assert other.annotators == view.annotators == ["ann", "bob"]
+        for name in ("said", "placed", "named", "questioned"):
+            assert np.array_equal(getattr(other, name), getattr(view, name))
+        assert [one.rows.tolist() for one in other.neighbourhoods] == [one.rows.tolist() for one in view.neighbourhoods]
+        for one, two in zip(other.answer_arrays, view.answer_arrays, strict=True):
+            assert np.array_equal(one, two)
+
+
+def test_garbage_is_collected_after_opening_as_before(tmp_path):
+    Session.create(tmp_path / "toy.clew", X).close()
+    for before in (True, False):
+        (gc.enable if before else gc.disable)()
+        try:
+            with Session.open(tmp_path / "toy.clew"):
+                assert gc.isenabled() == before
+            with pytest.raises(FileError):
+                Session.open(tmp_path / "toy.clew", tmp_path / "missing.csv")
+            assert gc.isenabled() == before
+        finally:
+            gc.enable()

@@ -12,7 +12,7 @@ from sklearn.datasets import make_moons
 from clew import Constraints, Session
 from clew._registry import by_method_name
 from clew.active import MinMax
-from clew.evaluation import same_partition
+from clew.evaluation import adjusted_rand_score, same_partition
 from clew.exceptions import ClewError, ConstraintError, FileError, ParameterError
 from clew.session import default_strategy, strategies
 from tests.session.helpers import blobs, everything, partition, reopened, told
@@ -415,6 +415,91 @@ def test_with_an_error_rate_overlap_asks_second_people_about_doubtful_answers_on
     session.close()
 
 
+@pytest.mark.parametrize("error_rate", [None, 0.15])
+def test_clusters_overrule_answers_that_are_wrong(store_url, error_rate):
+    y = np.arange(90) % 3
+    rows = np.random.default_rng(0).normal(0, 1, (90, 2)) + 6 * np.column_stack([np.cos(2 * y), np.sin(2 * y)])
+    session = Session.create(store_url, rows, n_clusters=3, error_rate=error_rate)
+    rng, wrong = np.random.default_rng(1), []
+    for _ in range(80):
+        question, is_wrong = session.ask("ann"), rng.random() < 0.15
+        is_same = bool(y[question.left] == y[question.right])
+        told = session.tell(question, "same" if is_same != is_wrong else "different")
+        wrong += [told.id] if is_wrong else []
+    labels = session.labels()
+    obeyed = [one.id for one in session.answers() if (labels[one.left] == labels[one.right]) == (one.answer == "same")]
+    assert len(wrong) > 5 and not set(wrong) & set(obeyed)
+    assert adjusted_rand_score(y, [labels[row] for row in range(90)]) > 0.95
+    session.close()
+
+
+def test_corrections_hold_if_answers_are_evidence(store_url):
+    session = Session.create(store_url, X, n_clusters=3, error_rate=0.2)
+    for _ in range(10):
+        question = session.ask("ann")
+        session.tell(question, answer_to(question))
+    one, two = (cluster.typical[0] for cluster in session.clusters()[:2])
+    session.move(one, session.labels()[two])
+    for _ in range(10):
+        question = session.ask("ann")
+        session.tell(question, answer_to(question))
+    labels = session.labels()
+    assert labels[one] == labels[two]
+    session.close()
+
+
+def test_nobody_is_asked_the_same_pair_of_records_twice(store_url):
+    rng = np.random.default_rng(0)
+    names = ["".join(rng.choice(list("abcdefghij"), 9)) for _ in range(30)]
+    table = [{"name": name, "code": str(number)} for number, name in enumerate(names)]
+    table += [{"name": name[:-1] + "x", "code": str(number)} for number, name in enumerate(names)]
+    session = Session.create(store_url, table, groups="small", error_rate=0.2)
+    asked = []
+    for _ in range(40):
+        question = session.ask("ann")
+        if question is None:
+            break
+        asked.append(frozenset((question.left, question.right)))
+        is_same = question.left % 30 == question.right % 30
+        session.tell(question, "same" if is_same != (rng.random() < 0.2) else "different")
+    assert len(asked) > 20 and len(set(asked)) == len(asked) == len(session.answers())
+    session.close()
+
+
+def test_overlap_asks_everybody_until_answers_contradict_and_then_where_an_answer_is_in_doubt(store_url):
+    y = np.arange(60) % 3
+    rows = np.random.default_rng(0).normal(0, 0.5, (60, 2)) + 6 * np.column_stack([np.cos(2 * y), np.sin(2 * y)])
+    session = Session.create(store_url, rows, n_clusters=3, overlap=2)
+    people = {}
+    for number in range(60):
+        question = session.ask("ann" if number % 2 else "bob")
+        pair = frozenset((question.left, question.right))
+        people.setdefault(pair, []).append(number)
+        is_same = y[question.left] == y[question.right]
+        session.tell(question, "same" if is_same != (number == 19) else "different")  # ann disagrees once
+    first, later = ([len(n) for n in people.values() if (n[0] < 20) == is_first] for is_first in (True, False))
+    assert first == [2] * 10
+    assert sum(later) == 40 and np.mean(np.array(later) == 2) < 1 / 3
+    session.close()
+
+
+def test_names_that_differ_in_case_are_one_person_for_overlap_and_agreement(store_url):
+    session = Session.create(store_url, X, n_clusters=3, overlap=2)
+    asked = []
+    for person in ("Ann", "ann ", "ANN"):
+        asked.append(session.ask(person))
+        session.tell(asked[-1], answer_to(asked[-1]))
+    assert len({frozenset((one.left, one.right)) for one in asked}) == 3  # nobody is asked twice about a pair
+    second = session.ask("bob")
+    session.tell(second, answer_to(second))
+    (ann, bob) = session.agreement().people
+    assert (ann.annotator, ann.answered, ann.shared, ann.agreed) == ("Ann", 3, 1, 1)
+    assert (bob.annotator, bob.answered) == ("bob", 1)
+    assert list(session.agreement().kappa) == [("Ann", "bob")]
+    assert [record.annotator for record in session.answers()] == ["Ann", "ann ", "ANN", "bob"]  # the log keeps names
+    session.close()
+
+
 def test_overlap_asks_each_pair_of_two_people_and_disagreement_waits(store_url):
     session = Session.create(store_url, X, n_clusters=3, overlap=2)
     answers = {}
@@ -422,7 +507,7 @@ def test_overlap_asks_each_pair_of_two_people_and_disagreement_waits(store_url):
         for person in ("ann", "bob"):
             question = session.ask(person)
             answer = answer_to(question)
-            if turn == 4 and person == "bob":
+            if turn == 9 and person == "bob":
                 answer = {"same": "different", "different": "same"}[answer]
                 odd = frozenset((question.left, question.right))
             answers.setdefault(frozenset((question.left, question.right)), []).append(person)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 
 import pytest
 
@@ -122,3 +123,31 @@ def test_numbers_are_compared_as_vectors(sqlite_url):
         )
         labels = session.labels()
         assert labels[0] == labels[1] != labels[2]
+
+
+def test_a_group_has_one_record_of_each_source(sqlite_url):
+    listed = [row | {"list": name} for row, name in zip(PEOPLE, ["a", "a", "a", "b", "b"], strict=True)]
+    with Session.create(sqlite_url, listed, id_column="id", groups="small", source="list") as session:
+        assert groups(session) == [["p1"], ["p2"], ["p3", "p4"], ["p5"]]
+        assert re.search(r"^list +left out", session.describe(), re.MULTILINE)
+    with Session.open(sqlite_url) as session:
+        assert groups(session) == [["p1"], ["p2"], ["p3", "p4"], ["p5"]]
+
+
+def test_a_source_with_one_value_is_refused(sqlite_url):
+    listed = [row | {"list": "a"} for row in PEOPLE]
+    with pytest.raises(ParameterError, match='source list: the column has the one value "a"'):
+        Session.create(sqlite_url, listed, id_column="id", source="list")
+
+
+def test_a_new_row_starts_a_group_if_its_source_is_in_the_group_already(sqlite_url):
+    listed = [row | {"list": name} for row, name in zip(PEOPLE, "ababa", strict=True)]
+    with Session.create(sqlite_url, listed, id_column="id", groups="small", source="list") as session:
+        before = session.labels()
+        assert before["p1"] == before["p2"]
+        session.add_rows([NEW[0] | {"id": f"n-{name}", "list": name} for name in "abc"])
+        labels = session.labels()
+        assert labels["p1"] == labels["p2"]
+        assert labels["n-a"] == labels["n-b"] == labels["n-c"] != labels["p1"]
+    with Session.open(sqlite_url) as session:
+        assert session.labels() == labels

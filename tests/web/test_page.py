@@ -452,6 +452,33 @@ def test_what_cells_hold_is_shown_as_text(page, server):
     assert HARM in {one["values"]["note"] for one in server.get("rows?ids=a00&ids=b10")}
 
 
+def test_a_folder_of_images_shows_each_image_once(browser, tmp_path):
+    """The name of a file is its row's id, and the only cell that tells what to show."""
+    image = pytest.importorskip("PIL.Image", reason="needs the extra images")
+    rng, folder = np.random.default_rng(0), tmp_path / "pictures"
+    folder.mkdir()
+    for place in range(12):
+        grey = (200 * np.eye(2)[place % 2].repeat(8) + rng.uniform(0, 40, size=(16, 16))).astype(np.uint8)
+        image.fromarray(grey).save(folder / f"{place:02}.png")
+    server = QuickServer(folder, "--id", "file", "-k", "2", port=0, token=TOKEN)
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    try:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(server.page)
+        page.wait_for_selector(".cards .card:not(.skeleton) img")
+        page.wait_for_function(
+            "() => [...document.querySelectorAll('.card img')].every((one) => one.naturalWidth === 16)"
+        )
+        assert page.locator(".cards .card img").count() == page.locator(".cards .card:not(.skeleton)").count() == 2
+        page.click("#nav a[href='#clusters']")
+        page.wait_for_selector(".tile img")
+        assert page.locator(".tile img").count() == page.locator(".tile").count()
+    finally:
+        context.close()
+        server.kill()
+
+
 def test_every_view_opens_by_keyboard_and_the_theme_can_be_chosen(page, server):
     shown(page)
     for place, name in enumerate(["Ask", "Map", "Clusters", "Review", "History", "Settings"], start=1):

@@ -174,7 +174,7 @@ class Hangs(clew.active.Strategy):
 clew.active.Hangs = Hangs
 clew.active.__all__.append("Hangs")
 run = FitPlan.run
-FitPlan.run = lambda self: threading.Event().wait() if self.n_clusters == 2 else run(self)
+FitPlan.run = lambda self, *report: threading.Event().wait() if self.n_clusters == 2 else run(self, *report)
 """
 
 

@@ -1,6 +1,10 @@
 """Calls that are recorded together, fits in the background, and questions prepared in advance."""
 
 import asyncio
+import gc
+import os
+import subprocess
+import sys
 import threading
 import time
 from functools import partial
@@ -11,9 +15,12 @@ import sqlalchemy as sa
 
 from clew import Session
 from clew.exceptions import NotFoundError, StorageError
+from clew.web import _worker as worker_module
+from clew.web import create_app
+from clew.web._views import status
 from clew.web._worker import Worker
 from tests.session.helpers import blobs, everything
-from tests.web.conftest import truth
+from tests.web.conftest import TOKEN, truth
 
 
 @pytest.fixture
@@ -81,10 +88,10 @@ def test_people_answer_while_a_fit_runs(worker, session, monkeypatch):
     plan = type(session.plan_fit())
     run = plan.run
 
-    def slowly(self):
+    def slowly(self, report):
         fitting.set()
         assert go_on.wait(60)
-        return run(self)
+        return run(self, report)
 
     monkeypatch.setattr(plan, "run", slowly)
     thread = threading.Thread(target=worker.fits.fresh)
@@ -103,10 +110,10 @@ def test_many_who_wait_for_clusters_hold_up_nobody_else(worker, session, monkeyp
     plan = type(session.plan_fit())
     run = plan.run
 
-    def slowly(self):
+    def slowly(self, report):
         fitting.set()
         assert go_on.wait(60)
-        return run(self)
+        return run(self, report)
 
     monkeypatch.setattr(plan, "run", slowly)
 
@@ -121,6 +128,32 @@ def test_many_who_wait_for_clusters_hold_up_nobody_else(worker, session, monkeyp
 
     assert asyncio.run(crowd()) == list("abcdefghijkl")
     assert worker.fits.count == 1
+
+
+def test_the_training_of_a_network_is_reported_and_given_up_if_the_method_changes(worker, session, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(worker_module, "_REPORT_EVERY", 0.0)
+    session.set(method="deep-constrained-clustering")
+    told, reports = [], []
+    report = worker.fits._report
+
+    def change_of_mind(plan, now):
+        if now.n_iter == 3:
+            session.set(method="pck-means")
+        goes_on = report(plan, now)
+        told.append(status(worker).training)
+        reports.append(goes_on)
+        return goes_on
+
+    monkeypatch.setattr(worker.fits, "_report", change_of_mind)
+    worker.fits.fresh()
+    assert [(one.step, one.n_steps, one.round, one.most_rounds) for one in told[:3]] == [
+        (1, 2, place, 50) for place in (1, 2, 3)
+    ]
+    assert all(one.seconds_left >= 0 for one in told)
+    assert reports == [True, True, False, False]  # the first stage ends, and so does the second one, after a round
+    assert session.settings["method"] == "pck-means" and not session.is_stale
+    assert status(worker).training is None and not status(worker).fitting
 
 
 def test_whoever_waits_for_clusters_shares_a_fit(worker, session):
@@ -253,3 +286,41 @@ def test_a_crowd_that_answers_takes_back_and_lets_questions_expire_loses_nothing
         before = everything(session)
     with Session.open(path) as again:
         assert everything(again) == before
+
+
+def test_the_server_leaves_what_exists_out_of_collections_while_it_runs(session):
+    app = create_app(session, token=TOKEN)
+
+    async def run():
+        async with app.router.lifespan_context(app):
+            return gc.get_freeze_count()
+
+    assert asyncio.run(run()) > 10_000
+    assert gc.get_freeze_count() == 0
+
+
+BLAS_THREADS = """
+import asyncio, sys
+from threadpoolctl import threadpool_info
+from clew import Session
+from clew.web import create_app
+
+def count():
+    return max(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+
+async def run(app):
+    async with app.router.lifespan_context(app):
+        return await asyncio.to_thread(count)
+
+with Session.open(sys.argv[1]) as session:
+    print(count(), asyncio.run(run(create_app(session, token="a-token-for-tests"))), count())
+"""
+
+
+def test_the_server_uses_one_blas_thread_while_it_runs(session, tmp_path):
+    # In a process of its own, because only the first thread that limits BLAS can do so.
+    n_cores = min(2, os.cpu_count() or 1)
+    command = [sys.executable, "-c", BLAS_THREADS, tmp_path / "toy.clew"]
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": str(n_cores)}
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == [str(n_cores), "1", str(n_cores)]

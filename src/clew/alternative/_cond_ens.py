@@ -15,7 +15,7 @@ from sklearn.base import clone
 from clew._base import AlternativeClusterer, Capabilities, quietly
 from clew._distances import distances_between
 from clew._persistence import Learned
-from clew._validation import NONE, RANDOM_STATE, Allowed, integer
+from clew._validation import ESTIMATOR, NONE, RANDOM_STATE, Allowed, integer
 from clew.constraints import Constraints
 from clew.exceptions import DataError
 from clew.partitional import PCKMeans
@@ -98,7 +98,7 @@ class CondEns(AlternativeClusterer):
     _parameters: ClassVar[dict[str, Allowed]] = {
         "n_clusters": integer(1),
         "n_local_clusters": NONE | integer(2),
-        "clusterer": NONE | Allowed("an estimator with fit_predict", lambda value: hasattr(value, "fit_predict")),
+        "clusterer": NONE | ESTIMATOR,
         "random_state": RANDOM_STATE,
     }
     _learned_attributes: ClassVar[dict[str, Learned]] = {

@@ -172,7 +172,12 @@ def _fitted(X: Any, n_clusters: int, model: Any, metric: Any) -> Model:
             f"n_clusters={n_clusters}, but model={name} has {counted(probabilities.shape[1], 'cluster')}. "
             "Give the number of the model."
         )
-    costs = -np.log(np.maximum(probabilities, _LEAST_CHANCE))
+    return fixed_model(name, -np.log(np.maximum(probabilities, _LEAST_CHANCE)), probabilities)
+
+
+def fixed_model(name: str, costs: FloatArray, probabilities: FloatArray | None = None) -> Model:
+    """Clusters that do not change, with the cost of every row in each of them."""
+    n_rows, n_clusters = costs.shape
     return Model(
         name,
         n_rows,

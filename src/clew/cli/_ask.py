@@ -210,6 +210,8 @@ class AskingLoop:
         console, row = self._console, self._session.row
         console.print()
         console.print(Rule(Text(_ASKED[question.kind], "bold"), align="left", style="dim"))
+        if question.check:
+            console.print(Text(question.why, "yellow"))
         if question.kind == "which":
             names = [question.left, *question.candidates]
             marks = ["?", *map(str, range(1, len(names)))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -24,6 +25,7 @@ from clew.cli._progress import progress
 from clew.cli._reading import STDIN, FileOfAnswers, InputRows, Reading, check_n_clusters
 from clew.cli._unlike import known_clusters
 from clew.datasets import Table, check_writable, golden_records, write_table
+from clew.datasets._read import checked_sources
 from clew.evaluation import constraint_satisfaction
 from clew.exceptions import DataError, FileError, ParameterError
 
@@ -34,6 +36,8 @@ _KINDS = {
     "must_groups": "must-groups",
     "cannot_groups": "cannot-groups",
 }
+# The summary counts the clusters of each size if there are at least this many of them, for the smallest six sizes.
+_MANY_CLUSTERS, _MOST_SIZES = 50, 6
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,8 @@ def run(request: ClusterRequest, own_flags: Iterable[str]) -> None:
     if golden is not None:
         _write_golden(golden, table, reading.id_column, clusters)
     result = summary(request.method, estimator, knowledge, rows, names, elapsed, output)
+    if golden is not None:
+        result["golden"] = str(golden)
     if rows_as.words is not None and hasattr(estimator, "cluster_words"):
         result |= _words(estimator, rows_as.words, names)
     if request.unlike is not None:
@@ -142,7 +148,10 @@ def _estimator(request: ClusterRequest, own_flags: Iterable[str]) -> tuple[Any, 
     if request.groups == "small" and not kind._capabilities.tables:
         raise ParameterError(f"--groups small: {request.method} makes large groups. Leave out -m.")
     if request.n_clusters is None and kind().capabilities.needs_n_clusters:
-        raise ParameterError(f"{request.method} needs the number of clusters: add -k, for example -k 3.")
+        small = (
+            "" if request.unlike else " For very many groups of few rows, such as duplicates: --groups small, no -m."
+        )
+        raise ParameterError(f"{request.method} needs the number of clusters: add -k, for example -k 3.{small}")
     if request.n_clusters is not None:
         if "n_clusters" not in defaults:
             raise ParameterError(f"{request.method} determines the number of clusters itself: leave out -k.")
@@ -274,22 +283,9 @@ def _knowledge(request: ClusterRequest, table: Table, ids: NDArray[Any] | None) 
             class_names = pairs.classes.tolist()
         known = pairs.numbered() if known is None else known | pairs
     if request.source is not None:
-        apart = Constraints(cannot_groups=_sources(table, request.source), n_samples=table.n_rows)
+        apart = Constraints(cannot_groups=checked_sources(table, request.source), n_samples=table.n_rows)
         known = apart if known is None else known | apart
     return KnownConstraints(known, class_names, n_unsure)
-
-
-def _sources(table: Table, name: str) -> NDArray[np.int64]:
-    """Return the number of each row's source, -1 if the cell is empty."""
-    names, codes = np.unique([str(value).strip() for value in table.column(name).tolist()], return_inverse=True)
-    found = names[names != ""]
-    if len(found) < 2:
-        value = f'the one value "{found[0]}"' if len(found) else "no value"
-        raise ParameterError(
-            f"--source {name}: the column has {value}, so no two rows could be together. Choose a column that "
-            "says which list each row comes from, or leave --source out."
-        )
-    return np.where(names[codes] == "", -1, codes)
 
 
 def known_labels(table: Table, name: str) -> tuple[NDArray[np.int64], list[str]]:
@@ -403,6 +399,16 @@ def _about_auto(n_clusters: int) -> str:
     )
 
 
+def _small_clusters(sizes: list[int]) -> list[tuple[str, str]]:
+    """Say how many clusters there are of each size, if there are very many small ones."""
+    if len(sizes) < _MANY_CLUSTERS or max(sizes) > len(sizes) / 10:
+        return []
+    counts = sorted(Counter(sizes).items())
+    more = sum(n for _, n in counts[_MOST_SIZES:])
+    named = [f"{n:,} of {_render.counted(size, 'row')}" for size, n in counts[:_MOST_SIZES]]
+    return [("sizes", ", ".join(named) + (f", {more:,} larger" if more else ""))]
+
+
 def print_summary(result: dict[str, Any], console: Console, *, by_texts: bool) -> None:
     """Print the cluster sizes, the violated constraints and the path of the labels."""
     clusters = result["clusters"]
@@ -413,7 +419,7 @@ def print_summary(result: dict[str, Any], console: Console, *, by_texts: bool) -
     if result.get("noise"):
         sizes.append(("noise", result["noise"]))
     console.print(_render.sizes_table([name for name, _ in sizes], [n for _, n in sizes]))
-    lines = []
+    lines = _small_clusters([n for _, n in sizes if n])
     for kind, pairs in result.get("violated", {}).items():
         line = f"{pairs['count']:,} of {pairs['of']:,} violated"
         named = result.get(f"violated_{kind}", [])
@@ -452,5 +458,7 @@ def print_summary(result: dict[str, Any], console: Console, *, by_texts: bool) -
         lines.append(("time", f"{_render.seconds(result['seconds'])}, {_render.counted(result['rounds'], 'round')}"))
     if result["output"] is not None:
         lines.append(("written", result["output"]))
+    if "golden" in result:
+        lines.append(("golden records", result["golden"]))
     console.print()
     console.print(_render.facts(lines))

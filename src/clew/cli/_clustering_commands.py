@@ -19,6 +19,7 @@ from clew.cli._options import (
     Scale,
     Scaling,
     Separator,
+    Source,
     TextReading,
     Texts,
 )
@@ -31,7 +32,8 @@ def cluster(
         list[str],
         typer.Argument(
             metavar="DATA",
-            help="A csv, tsv, jsonl, parquet, npy or npz file, or a folder of images; - is standard input.",
+            help="A csv, tsv, jsonl, parquet, npy or npz file, or a folder of images or of parquet files; - is "
+            "standard input.",
         ),
     ],
     n_clusters: Annotated[
@@ -87,10 +89,7 @@ def cluster(
     ] = None,
     id_column: IdColumn = None,
     columns: Columns = None,
-    source: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="A cluster has at most one row of each value of this column."),
-    ] = None,
+    source: Source = None,
     golden: Annotated[
         str | None,
         typer.Option(
@@ -138,7 +137,7 @@ def cluster(
     With --label-column, clusters are named after the classes. Clusters
     without a known class are called new-1, new-2, ...
     A text cell that a spreadsheet would run as a formula (it starts with =,
-    +, - or @) is written with a ' in front.
+    +, - or @, and is no phone number) is written with a ' in front.
     If texts have more than half of the weight, --metric defaults to cosine.
 
     \b

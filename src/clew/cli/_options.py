@@ -53,6 +53,10 @@ IdColumn = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Th
 Columns = Annotated[
     str | None, typer.Option(metavar="A,B,C", help="The columns to cluster by.", show_default="all others")
 ]
+Source = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="A cluster has at most one row of each value of this column."),
+]
 RandomState = Annotated[
     int, typer.Option(min=0, metavar="SEED", help="Random seed. The same seed gives the same result.")
 ]

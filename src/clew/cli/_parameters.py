@@ -13,10 +13,11 @@ from clew.exceptions import ParameterError
 _WORDS: Mapping[str, Any] = {"none": None, "true": True, "false": False}
 
 
-def signature_of(estimator: type) -> dict[str, Any]:
-    """Return the constructor parameters of an estimator with their defaults."""
+def signature_of(estimator: Any) -> dict[str, Any]:
+    """Return the constructor parameters of an estimator with their defaults, if a shell can give them a value."""
     parameters = inspect.signature(estimator).parameters.values()
-    return {parameter.name: parameter.default for parameter in parameters}
+    allowed = estimator._parameters
+    return {one.name: one.default for one in parameters if allowed[one.name].in_shell}
 
 
 def flag_of(name: str) -> str:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from clew import Session
 
 SUFFIX = ".clew"
+# Settings that cannot change, because answers refer to rows by their ids, and rely on one row of each source.
+_FIXED = {"id_column": "--id", "source": "--source"}
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class ProjectRequest:
     scale: str | None = None
     text: str | None = None
     constraints: Path | None = None
+    source: str | None = None
     n_clusters: int | None = None
     groups: str | None = None
     method: str | None = None
@@ -65,8 +68,8 @@ class ProjectRequest:
         columns = None if self.columns is None else column_names(self.columns)
         method = None if self.method is None else chosen_method(self.method)
         names = (
-            "id_column", "scale", "text", "n_clusters", "groups", "strategy", "metric", "overlap", "error_rate",
-            "random_state",
+            "id_column", "source", "scale", "text", "n_clusters", "groups", "strategy", "metric", "overlap",
+            "error_rate", "random_state",
         )  # fmt: skip
         found = {"columns": columns, "method": method} | {name: getattr(self, name) for name in names}
         return {name: value for name, value in found.items() if value is not None}
@@ -177,9 +180,9 @@ def _change_settings(session: Session, request: ProjectRequest) -> None:
             before = before["name"]
         if value == before:
             continue
-        if name == "id_column":  # answers refer to rows by their ids
+        if name in _FIXED:
             raise ParameterError(
-                f"--id {value}: this project began with {_said(before)}, which cannot change. "
+                f"{_FIXED[name]} {value}: this project began with {_said(before)}, which cannot change. "
                 "Leave it out, or create another project with --project FILE."
             )
         changed[name] = value

@@ -29,6 +29,7 @@ from clew.cli._options import (
     ProjectRandomState,
     ProjectScaling,
     ProjectText,
+    Source,
     Strategy,
     TableOrProject,
 )
@@ -47,6 +48,7 @@ def serve(
     text: ProjectText = None,
     metric: ProjectMetric = None,
     constraints: KnownAnswers = None,
+    source: Source = None,
     method: KeepingMethod = None,
     strategy: Strategy = None,
     overlap: Overlap = None,
@@ -94,8 +96,8 @@ def serve(
 
     request = _project.ProjectRequest(
         data=data, project=project, name=name, id_column=id_column, columns=columns, scale=scale, text=text,
-        constraints=constraints, n_clusters=n_clusters, groups=groups, method=method, strategy=strategy, metric=metric,
-        overlap=overlap, error_rate=error_rate, random_state=random_state,
+        constraints=constraints, source=source, n_clusters=n_clusters, groups=groups, method=method, strategy=strategy,
+        metric=metric, overlap=overlap, error_rate=error_rate, random_state=random_state,
     )  # fmt: skip
     server = _serve.ServerOptions(
         host=host, port=port, token=token, new_token=new_token, hosts=allow_host or [], allow_remote=allow_remote,
@@ -116,6 +118,7 @@ def ask(
     text: ProjectText = None,
     metric: ProjectMetric = None,
     constraints: KnownAnswers = None,
+    source: Source = None,
     method: KeepingMethod = None,
     strategy: Strategy = None,
     overlap: Overlap = None,
@@ -148,8 +151,8 @@ def ask(
 
     request = _project.ProjectRequest(
         data=data, project=project, name=name, id_column=id_column, columns=columns, scale=scale, text=text,
-        constraints=constraints, n_clusters=n_clusters, groups=groups, method=method, strategy=strategy, metric=metric,
-        overlap=overlap, error_rate=error_rate, random_state=random_state,
+        constraints=constraints, source=source, n_clusters=n_clusters, groups=groups, method=method, strategy=strategy,
+        metric=metric, overlap=overlap, error_rate=error_rate, random_state=random_state,
     )  # fmt: skip
     _ask.run(request, annotator, most)
 

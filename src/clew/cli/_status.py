@@ -68,6 +68,13 @@ def _tell(told: dict[str, Any], project: str) -> None:
         lines.append(("time", f"{now['seconds']:.1f} s for an answer (median)"))
     if len(told["people"]) > 1:
         lines.append(("people", _people(told)))
+    wrong = [
+        f"{one['looks_wrong']:,} of {_render.counted(one['answered'], 'answer')} by {one['annotator']}"
+        for one in told["people"]
+        if one["error_rate"] is not None
+    ]
+    if wrong:
+        lines.append(("look wrong", ", ".join(wrong)))
     if now["pending"]:
         lines.append(("waiting", _render.counted(now["pending"], "question")))
     if now["conflicts"]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import signal
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,12 @@ from clew._tables import require_pyarrow, write_batches
 from clew.cli import _exits, _render
 from clew.cli._cluster import ClusterRequest, KnownConstraints, cluster_names, print_summary, summary
 from clew.cli._progress import progress
-from clew.cli._reading import FileOfAnswers, Reading, column_names
-from clew.datasets import StoredRows, Table, open_rows, parquet_files, read_table
+from clew.cli._reading import FileOfAnswers, Reading, tell_columns
+from clew.cli._streamed_columns import batches_of, check_ids, columns_of, prepared
+from clew.datasets import Table, open_rows, read_table
+from clew.datasets._encode import described
 from clew.datasets._stored import BATCH_ROWS
-from clew.exceptions import DataError, ParameterError
+from clew.exceptions import FileError, ParameterError
 from clew.partitional._checkpoint import Checkpoint, FitStopped, checkpointed
 
 # Files whose numbers take more memory than this are read by the batch.
@@ -35,6 +38,10 @@ def is_streamed(request: ClusterRequest, estimator: Any, data: str) -> bool:
     path = Path(data)
     possible = (path.is_dir() and any(path.rglob("*.parquet"))) or path.suffix in (".parquet", ".npy")
     if request.stream:
+        if not path.exists():
+            raise FileError(f"{data} does not exist. Check the path.")
+        if path.is_dir() and not possible:
+            raise ParameterError(f"--stream: {data} is a folder without parquet files.")
         if not possible:
             raise ParameterError(f"--stream: {data} is no .npy or parquet file, nor a folder of parquet files.")
         return True
@@ -55,22 +62,35 @@ def run(request: ClusterRequest, reading: Reading, estimator: Any, output: Path 
     """Open the rows, fit the method, write the labels and print a summary."""
     _refuse(request)
     path, quiet = Path(reading.data), request.quiet
-    left_out = {reading.id_column, request.label_column}
     with progress(f"reading {path.name}", quiet=quiet):
-        rows = open_rows(path, _columns(path, reading, left_out))
+        columns = columns_of(path, reading)
+        rows = open_rows(path, columns.used)
+        if reading.id_column is not None:
+            check_ids(path, reading.id_column)
         known = _knowledge(request, reading, path, len(rows))
-        scaled = _scaled(rows, reading.scale, is_table=path.suffix != ".npy" and rows.columns is not None)
+        scaled, encodings = prepared(rows, columns, reading.scale)
     place = Path(f"{path.name}.checkpoint") if output is None else output.with_name(f"{output.name}.checkpoint")
     about = {**estimator.get_params(), "method": request.method, "scale": str(reading.scale), "rows": len(rows)}
+    about["columns"] = columns.used
     about["files"] = [list(file) for file in rows.fingerprint.files]
     constraints = known.constraints
     if constraints is not None:
         about["pairs"] = [len(constraints.must_link), len(constraints.cannot_link)]
+        about["answers"] = _digest(constraints)
     checkpoint = Checkpoint(place, about)
     started = time.perf_counter()
+    is_kept = checkpoint.restore(estimator)
+    if not quiet and is_kept:
+        _exits.say("resumed", f"with the complete fit in {place}", "bold")
+    elif not quiet and checkpoint.saved_rounds:
+        _exits.say("resumed", f"after the {checkpoint.saved_rounds} rounds in {place}", "bold")
     try:
-        with checkpointed(checkpoint), _stops(checkpoint), progress(type(estimator).__name__, quiet=quiet):
-            estimator.fit(scaled, constraints=constraints)
+        if not is_kept:
+            with checkpointed(checkpoint), _stops(checkpoint):
+                with progress(type(estimator).__name__, quiet=quiet):
+                    estimator.fit(scaled, constraints=constraints)
+                rows.check_unchanged()
+                is_kept = _keep(checkpoint, estimator, output)
     except FitStopped as stopped:
         _exits.say(
             "stopped",
@@ -82,12 +102,16 @@ def run(request: ClusterRequest, reading: Reading, estimator: Any, output: Path 
     finally:
         rows.close()
     elapsed = time.perf_counter() - started
-    rows.check_unchanged()
     names = cluster_names(estimator, known.class_names)
-    if checkpoint.resumed_rounds and not quiet:
-        _exits.say("resumed", f"after the {checkpoint.resumed_rounds} rounds in {place}", "bold")
-    with progress(f"writing {output or 'labels'}", quiet=quiet):
-        write_batches(sys.stdout if output is None else output, _labelled(path, reading, estimator, known, names))
+    try:
+        if is_kept and checkpoint.stop_requested:
+            raise KeyboardInterrupt
+        with progress(f"writing {output or 'labels'}", quiet=quiet):
+            write_batches(sys.stdout if output is None else output, _labelled(path, reading, estimator, known, names))
+    except (KeyboardInterrupt, FileError, OSError):
+        if is_kept:
+            _exits.say("kept", f"the complete fit, in {place}. Repeat the command to write the labels.", "yellow")
+        raise
     place.unlink(missing_ok=True)
     if output is not None:
         _exits.written.append(output)
@@ -95,55 +119,44 @@ def run(request: ClusterRequest, reading: Reading, estimator: Any, output: Path 
     result = summary(request.method, estimator, replace(known, constraints=None), no_rows, names, elapsed, output)
     result |= _violated(estimator, known)
     if request.json:
-        _render.print_json(result)
+        _render.print_json(result | {"columns": [asdict(column) for column in encodings]})
     elif not quiet:
         print_summary(result, _render.console(stderr=output is None), by_texts=False)
+    if encodings and not quiet:
+        tell_columns(described(encodings))
+
+
+def _keep(checkpoint: Checkpoint, estimator: Any, output: Path | None) -> bool:
+    """Keep the complete fit until the labels are in their file; not for stdout and devices."""
+    if output is None or (output.exists() and not output.is_file()):
+        return False
+    try:
+        checkpoint.keep(estimator)
+    except FileError as error:
+        _exits.say("warning", f"{error} The fit is lost if the labels cannot be written either.", "yellow")
+        return False
+    return True
+
+
+def _digest(constraints: Constraints) -> str:
+    """A short text that differs for different constraints."""
+    found = hashlib.sha256()
+    for kind in ("must_link", "cannot_link", "must_link_confidence", "cannot_link_confidence", "labels"):
+        values = getattr(constraints, kind)
+        found.update(b"" if values is None else np.ascontiguousarray(values).tobytes())
+    return found.hexdigest()[:16]
 
 
 def _refuse(request: ClusterRequest) -> None:
     for name in ("unlike", "source", "golden", "dissimilarity"):
         if getattr(request, name) is not None:
             raise ParameterError(f"--{name} needs all rows in memory. Leave it out, or give --no-stream.")
-
-
-def _columns(path: Path, reading: Reading, left_out: set[str | None]) -> list[str] | None:
-    """Names of the columns to read; None for all of a .npy file."""
-    if path.suffix == ".npy":
-        return None
-    if reading.columns is not None:
-        return column_names(reading.columns)
-    schema = require_pyarrow().parquet.read_schema(parquet_files(path)[0])
-    return [name for name in schema.names if name not in left_out]
-
-
-def _scaled(rows: StoredRows, how: str, *, is_table: bool) -> StoredRows:
-    """Rows with scaled columns: of a table they are standardised by default, a matrix is used as it is."""
-    if how == "none" or (how == "auto" and not is_table):
-        return rows
-    if how == "robust":
-        raise ParameterError("--scale robust needs all rows in memory. Use standard, minmax or none, or --no-stream.")
-    lowest, highest = np.full(rows.shape[1], np.inf), np.full(rows.shape[1], -np.inf)
-    total, squares = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
-    first = rows.read(0, 1)[0].astype(np.float64)
-    for start in range(0, len(rows), BATCH_ROWS):
-        block = rows.read(start, min(start + BATCH_ROWS, len(rows))).astype(np.float64) - first
-        lowest, highest = np.minimum(lowest, block.min(axis=0)), np.maximum(highest, block.max(axis=0))
-        total += block.sum(axis=0)
-        squares += (block**2).sum(axis=0)
-    mean = total / len(rows)
-    if how == "minmax":
-        shift, width = first + lowest, highest - lowest
-    else:
-        shift, width = first + mean, np.sqrt(np.maximum(squares / len(rows) - mean**2, 0))
-    width = np.where(width > 0, width, 1).astype(rows.dtype)
-    shift = shift.astype(rows.dtype)
-    return rows.prepared(lambda block: np.divide(np.subtract(block, shift, out=block), width, out=block))
+    if request.label_column is not None:
+        raise ParameterError("--label-column needs all rows in memory. Give --no-stream, or a file of answers with -c.")
 
 
 def _knowledge(request: ClusterRequest, reading: Reading, path: Path, n_rows: int) -> KnownConstraints:
     """Constraints on the rows; of ids, only those in the file of answers are kept in memory."""
-    if request.label_column is not None:
-        raise ParameterError("--label-column needs all rows in memory. Give --no-stream, or a file of answers with -c.")
     if request.constraints is None:
         return KnownConstraints(None, [])
     if reading.id_column is None:
@@ -176,31 +189,15 @@ def _places(answers: Path, reading: Reading, path: Path) -> tuple[NDArray[np.int
     named = {str(value) for column in read_table(answers).values.values() for value in column.ravel().tolist()}
     named |= {name.removesuffix(".0") for name in named}
     places: list[int] = []
-    found: dict[Any, int] = {}
+    found: list[Any] = []
     first = 0
-    for ids in _ids(path, reading.id_column):
+    for ids in batches_of(path, str(reading.id_column)):
         for place, value in enumerate(ids.tolist()):
             if str(value) in named:
-                if value in found:
-                    raise DataError(
-                        f'Column "{reading.id_column}" of {path} names two rows "{value}" (rows {found[value]} and '
-                        f"{first + place}). Ids must differ: choose another column."
-                    )
-                found[value] = first + place
+                found.append(value)
                 places.append(first + place)
         first += len(ids)
-    return np.array(places, dtype=np.int64), np.array(list(found), dtype=object if not found else None)
-
-
-def _ids(path: Path, name: str | None) -> Iterator[NDArray[Any]]:
-    """The ids of the rows, by the batch."""
-    pyarrow = require_pyarrow()
-    for one in parquet_files(path):
-        with pyarrow.parquet.ParquetFile(one, pre_buffer=False, buffer_size=1 << 20) as file:
-            if name not in file.schema_arrow.names:
-                raise ParameterError(f'{one} has no column "{name}". It has {", ".join(file.schema_arrow.names)}.')
-            for batch in file.iter_batches(BATCH_ROWS, columns=[name], use_threads=False):
-                yield batch.column(0).to_numpy(zero_copy_only=False)
+    return np.array(places, dtype=np.int64), np.array(found, dtype=None if found else object)
 
 
 def _labelled(
@@ -213,7 +210,7 @@ def _labelled(
         starts = range(0, len(labels), BATCH_ROWS)
         batches: Iterator[NDArray[Any]] = (np.arange(at, min(at + BATCH_ROWS, len(labels))) for at in starts)
     else:
-        batches = _ids(path, reading.id_column)
+        batches = batches_of(path, reading.id_column)
     first = 0
     for ids in batches:
         here = labels[first : first + len(ids)]

@@ -36,6 +36,7 @@ _MIN_SAMPLES = 5
 CLUSTERER = Allowed(
     "a clusterer with fit_predict",
     lambda value: hasattr(value, "fit_predict") and hasattr(value, "get_params") and not isinstance(value, type),
+    in_shell=False,
 )
 
 

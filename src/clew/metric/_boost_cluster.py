@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from clew._base import Capabilities, MetricLearner, quietly
 from clew._persistence import Learned
-from clew._validation import NONE, RANDOM_STATE, Allowed, integer, number
+from clew._validation import ESTIMATOR, NONE, RANDOM_STATE, Allowed, integer, number
 from clew.constraints import Constraints
 from clew.metric._pairs import LearningPairs, WeightedPairs, learning_pairs
 from clew.partitional import SeededKMeans
@@ -104,7 +104,7 @@ class BoostCluster(MetricLearner):
     )
     _parameters: ClassVar[dict[str, Allowed]] = {
         "n_clusters": integer(1),
-        "clusterer": NONE | Allowed("an estimator with fit_predict", lambda value: hasattr(value, "fit_predict")),
+        "clusterer": NONE | ESTIMATOR,
         "n_components": NONE | integer(1),
         "max_iter": integer(1),
         "min_confidence": number(0, 1),

@@ -70,12 +70,18 @@ class Agreement:
 def agreement(slots: Iterable[list[Record]], errors: dict[str, AnnotatorErrors] | None = None) -> Agreement:
     """Compute agreement from the answers in effect, grouped by pair.
 
-    `errors` are the estimated errors of annotators, by `name_key`. Names that differ only in case share an estimate.
+    `errors` are the estimated errors of annotators, by `name_key`. Names that differ only in case or in spaces at the
+    ends are one annotator, under the first spelling.
     """
     pairs, shared, agreed, answered = [], Counter[str](), Counter[str](), Counter[str]()
     both: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for records in slots:
-        answers = {record.annotator: record.answer for record in records}
+    grouped = list(slots)
+    everything = sorted((record for records in grouped for record in records), key=lambda record: record.id)
+    names: dict[str, str] = {}
+    for record in everything:
+        names.setdefault(name_key(record.annotator), record.annotator)
+    for records in grouped:
+        answers = {names[name_key(record.annotator)]: record.answer for record in records}
         answered.update(answers.keys())
         if len(answers) < 2 or records[0].kind == "which":
             continue

@@ -40,6 +40,19 @@ _CORRECTED = "people have corrected these clusters, and answers since ask for no
 _LEAST_CLUSTERS = 2
 
 
+class FitProgress(NamedTuple):
+    """Progress of a fit that trains a network."""
+
+    stage: str  # "pre-training", then "clustering"
+    n_iter: int
+    max_iter: int
+    seconds_left: float  # an estimate for the rest of the stage
+
+
+# Gets the progress after each round. If it returns False, the stage ends.
+Report = Callable[[FitProgress], bool]
+
+
 class Made(NamedTuple):
     """Labels of the rows of a plan, messages for people, and the probability of each row's cluster, if there is one."""
 
@@ -90,6 +103,7 @@ class FitPlan:
     """All inputs of a fit, copied from a session at one moment. `run` uses neither the session nor its database.
 
     `constraints` come from answers and corrections, and `corrections` are the part that comes from corrections.
+    `certain` is what holds even if answers are wrong, and None while answers are facts.
     `kept` are the clusters that people have corrected. `settled` says that no answer or correction came since the
     clusters were made, and `notes` are the messages of the fit that made them. `probability` belongs to `current`.
     """
@@ -111,14 +125,15 @@ class FitPlan:
     settled: bool = False
     notes: tuple[str, ...] = ()
     probability: FloatArray | None = None
+    certain: Constraints | None = None
 
     @quietly()
-    def run(self) -> FitResult:
-        """Cluster."""
+    def run(self, report: Report | None = None) -> FitResult:
+        """Cluster. Methods that train a network report their progress."""
         kept = self.kept is not None
         if self.settled:
             return FitResult(self.version, self.rows, self.current, self.notes, kept, self.probability)
-        found = self._revised(self.kept) if self.kept is not None else self._made()
+        found = self._revised(self.kept) if self.kept is not None else self._made(report)
         return FitResult(self.version, self.rows, found.labels, tuple(found.notes), kept, found.probability)
 
     def _revised(self, kept: Kept) -> Made:
@@ -128,11 +143,11 @@ class FitPlan:
         labels = revised(self.X, replace(kept, base=base), room)
         return Made(labels, self._explained(labels, _CORRECTED))
 
-    def _made(self) -> Made:
+    def _made(self, report: Report | None) -> Made:
         """Clusters from all answers and corrections. Corrections hold with every method."""
         if self.method is None:
             return self._by_default()
-        found = self._by_method(self.method)
+        found = self._by_method(self.method, report)
         labels = upheld(self.X, found.labels, self.corrections.closure())
         if found.probability is None:
             return Made(labels, found.notes)
@@ -141,7 +156,10 @@ class FitPlan:
     def _by_default(self) -> Made:
         certain = self.constraints.at_least(1.0)
         if self.own_labels is not None:
-            labels = self._grown(np.asarray(self.own_labels(), dtype=np.int64))
+            own = np.asarray(self.own_labels(), dtype=np.int64)
+            if self.certain is not None:  # the strategy decides which answers it believes
+                return self._counted(upheld(self.X, own, self.certain.closure()), self.certain)
+            labels = self._grown(own)
             if labels is not None:
                 return self._counted(upheld(self.X, labels, certain.closure()), certain)
         k = self._k()
@@ -204,11 +222,13 @@ class FitPlan:
                 return Made(labels, [f"{k} clusters instead of {asked}: {reason}"])
             return Made(labels, self._explained(labels, _EMPTY))
 
-    def _by_method(self, name: str) -> Made:
+    def _by_method(self, name: str, report: Report | None = None) -> Made:
         model = by_method_name("clusterer")[find_method(name, "clusterer")]()
         parameters = model.get_params(deep=False)
         wanted: dict[str, Any] = {"n_clusters": self._k(), "metric": self.metric, "random_state": self.random_state}
         wanted["min_confidence"] = 1.0  # in a session, only certain constraints are hard
+        if report is not None and model.capabilities.embeds:
+            wanted["callback"] = lambda now: report(FitProgress(now.stage, now.n_iter, now.max_iter, now.seconds_left))
         wanted = {
             key: value for key, value in wanted.items() if key in parameters and model._parameters[key].accepts(value)
         }

@@ -78,6 +78,11 @@ class Correcting:
             self._project.append(transaction, "fit", "", payload, body)
         return True
 
+    def is_late(self, plan: FitPlan) -> bool:
+        """Whether corrections, rows or settings have changed since the plan, so that its result would be refused."""
+        with self._project.reading():
+            return self._state.planner.is_late(plan)
+
     def fit(self) -> dict[Any, int]:
         """Cluster again with all answers and corrections. Clusters that persist keep their ids."""
         while not self.adopt(self.plan_fit().run()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.active._view import mean_row, squared_distances
 from clew.constraints import AnswerRecord, key_of
@@ -84,7 +85,27 @@ class Exchanging:
         model.labels_ = labelling.present
         found = model.predict(grown.matched(new))
         unused = labelling.next_cluster - int(model.labels_.max()) - 1
-        return np.where(found > model.labels_.max(), found + unused, found).tolist()
+        joined = np.where(found > model.labels_.max(), found + unused, found)
+        return self._one_per_source(joined, grown, ids)
+
+    def _one_per_source(self, joined: NDArray[Any], grown: ProjectRows, ids: list[Any]) -> list[int]:
+        """Groups of the new rows, in which a row whose source is in its group already starts another group."""
+        clusters, sources = joined.tolist(), grown.sources
+        if sources is None:
+            return clusters
+        labels = self._state.labelling.labels
+        places = grown.position[: len(labels)]
+        taken = {
+            (cluster, sources[place])
+            for cluster, place in zip(labels.tolist(), places.tolist(), strict=True)
+            if place >= 0
+        }
+        unused = max(self._state.labelling.next_cluster, max(clusters) + 1)
+        for row, place in enumerate(grown.positions(ids)):
+            if sources[place] and (clusters[row], sources[place]) in taken:
+                clusters[row], unused = unused, unused + 1
+            taken.add((clusters[row], sources[place]))
+        return clusters
 
     def _nearest_clusters(self, grown: ProjectRows, ids: list[Any]) -> list[int]:
         """The nearest cluster of each new row, with all rows encoded together. -1 while there are no clusters."""

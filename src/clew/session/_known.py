@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
+from clew._words import name_key
 from clew.active import DIFFERENT, SAME, UNSURE, Answer, Answered, Auto, Pair, Questions, Stated, Strategy, Which
 from clew.active._annotators import AnnotatorErrors
 from clew.active._questions import MOST_CHECKS, said_in
@@ -65,12 +66,18 @@ class Known:
         self._compiled: dict[int, tuple[Correction, Entry]] = {}
         self.prior = self._read_prior()
         strategy, seed = made(strategy_in(ledger.settings)), int(ledger.settings["random_state"])
+        # A session groups answers by their pair, and an annotator has one answer per pair.
         self._root = Questions(
-            rows.X, strategy, None, None, self.prior, seed, trust_n_clusters=False, records=rows.compared
-        )
+            rows.X, strategy, None, None, self.prior, seed,
+            trust_n_clusters=False, records=rows.compared, asks_again=False,
+        )  # fmt: skip
         self.build()
 
     def _read_prior(self) -> Constraints:
+        given, sources = self._given(), self._rows.sources
+        return given if sources is None else given | Constraints(cannot_groups=sources)
+
+    def _given(self) -> Constraints:
         columns, rows = self._ledger.events[0].payload["prior"], self._rows
         if columns is None:
             return Constraints(n_samples=len(rows.present))
@@ -197,11 +204,10 @@ class Known:
         return strategy.annotator_errors(self.driver.view) if isinstance(strategy, Auto) else {}
 
     def worth_second_opinions(self) -> list[tuple[int, int]] | None:
-        """Pairs below `overlap` whose answer may be wrong, most doubtful first; None without a given `error_rate`."""
+        """Pairs below `overlap` whose answer may be wrong, most doubtful first; None while answers are facts."""
         strategy = as_strategy(self.driver.strategy)
-        if not isinstance(strategy, Auto) or self.driver.error_rate is None:
-            return None
-        if (doubts := strategy.answer_doubts(self.driver.view)) is None:
+        doubts = strategy.answer_doubts(self.driver.view) if isinstance(strategy, Auto) else None
+        if doubts is None:
             return None
         doubt_of = {slot: doubts.get(self._positions(slot), 0.0) for slot in self.below_overlap}
         return sorted((slot for slot, doubt in doubt_of.items() if doubt > _DOUBTFUL), key=lambda slot: -doubt_of[slot])
@@ -217,7 +223,7 @@ class Known:
 
     def _is_below_overlap(self, records: list[Record]) -> bool:
         """Whether fewer annotators than `overlap` have answered a pair that was asked (not imported)."""
-        people, overlap = {record.annotator for record in records}, self._ledger.settings["overlap"]
+        people, overlap = {name_key(record.annotator) for record in records}, self._ledger.settings["overlap"]
         return len(people) < overlap and records[0].kind != "which" and records[0].question is not None
 
     def _entry(self, slot: Any, records: list[Record]) -> Answered | None:
@@ -230,7 +236,7 @@ class Known:
             return None
         answer, confidence = agreed(records)
         expected = None if record.expected is None else Answer(record.expected)
-        if self._rows.positions([record.left])[0] != first:
+        if self._rows.ordinal[key_of(record.left)] != slot[0]:
             first, second = second, first
         votes = tuple((one.annotator, Answer(one.answer), one.confidence) for one in records if not one.aside)
         return Answered(Pair(first, second, check=record.check), answer, confidence, expected, votes=votes)

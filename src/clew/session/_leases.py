@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from clew._words import name_key
 from clew.active import Pair, Which
 from clew.session._known import Known
 from clew.session._ledger import Ledger, Record
@@ -116,7 +117,7 @@ class Leases:
                 continue
             if not self.is_worth_asking(lease):
                 useless.append(lease)
-            elif lease.annotator == annotator or annotator not in self._people(self._pair(lease)):
+            elif lease.annotator == annotator or name_key(annotator) not in self._people(self._pair(lease)):
                 return lease, useless
         return None, useless
 
@@ -139,7 +140,8 @@ class Leases:
     def _second_opinion(self, annotator: str) -> dict[str, Any] | None:
         """A pair with fewer annotators than `overlap` that this annotator was not asked about.
 
-        With an `error_rate`, only pairs whose answer is in doubt are asked of several people.
+        With an `error_rate`, or once answers contradict each other, only pairs whose answer is in doubt are asked of
+        several people.
         """
         wanted = self._ledger.settings["overlap"]
         if wanted < 2:
@@ -149,7 +151,7 @@ class Leases:
             pairs = [*filter(None, map(self._pair, self)), *self._known.below_overlap]
         for pair in pairs:
             people = self._people(pair)
-            if len(people) < wanted and annotator not in people and min(self._rows.position[list(pair)]) >= 0:
+            if len(people) < wanted and name_key(annotator) not in people and min(self._rows.position[list(pair)]) >= 0:
                 left, right = (self._rows.ids[row] for row in pair)
                 return _payload("pair", left, right, "A second opinion on this pair.")
         return None
@@ -177,7 +179,8 @@ class Leases:
     def answer_of(self, annotator: str, lease: Lease) -> Record | None:
         """The answer that an annotator has given to another question about the same pair."""
         records = () if self.question(lease) is None else self._known.slots.get(self._pair(lease), ())
-        return next((one for one in records if one.annotator == annotator and one.question is not None), None)
+        key = name_key(annotator)
+        return next((one for one in records if name_key(one.annotator) == key and one.question is not None), None)
 
     def _pair(self, lease: Lease) -> tuple[int, int] | None:
         """Ordinals of the two rows of a question. None for a question about several rows."""
@@ -186,11 +189,11 @@ class Leases:
         return self._known.slot_of(lease.payload["left"], lease.payload["right"])
 
     def _people(self, pair: tuple[int, int] | None) -> set[str]:
-        """Annotators who have answered a pair or have a lease on it."""
+        """Annotators who have answered a pair or have a lease on it, by `name_key`."""
         if pair is None:
             return set()
-        asked = {lease.annotator for lease in self if self._pair(lease) == pair}
-        return asked | {record.annotator for record in self._known.slots.get(pair, ())}
+        asked = {name_key(lease.annotator) for lease in self if self._pair(lease) == pair}
+        return asked | {name_key(record.annotator) for record in self._known.slots.get(pair, ())}
 
     @property
     def _ledger(self) -> Ledger:

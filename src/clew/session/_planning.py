@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.active import Auto
-from clew.active._strategy import strategy_makes_labels
+from clew.active._strategy import Strategy, strategy_makes_labels
 from clew.constraints import Constraints
 from clew.session._clustering import FitPlan, FitResult
 from clew.session._events import SILENT, Event
@@ -24,6 +24,10 @@ from clew.session._table import ProjectRows
 IntArray = npt.NDArray[np.int64]
 
 
+# Number of contradictions from which answers are evidence without a given error rate.
+_SEVERAL = 2
+
+
 class Planner:
     """Makes the plan of a fit, and tells whether a result is still valid."""
 
@@ -33,6 +37,7 @@ class Planner:
     def plan(self) -> FitPlan:
         """Return a plan with all inputs of a fit."""
         rows, known, settings = self._rows, self._known.constraints(), self._ledger.settings
+        certain = self._certain()
         return FitPlan(
             version=self._ledger.version,
             X=rows.X,
@@ -40,6 +45,7 @@ class Planner:
             rows=rows.present,
             constraints=known._replace(ids=rows.present_ids),
             corrections=self._known.corrected(),
+            certain=certain,
             current=self._labelling.present,
             n_clusters=self._known.driver.n_clusters,
             n_groups=len(self._known.driver.view.neighbourhoods),
@@ -47,13 +53,13 @@ class Planner:
             metric=rows.metric,
             random_state=int(settings["random_state"]),
             own_labels=self._own_labels(known),
-            kept=self._kept(known),
+            kept=self._kept(known, certain),
             settled=self._is_settled(),
             notes=self._labelling.notes,
             probability=self._labelling.present_probability,
         )
 
-    def _kept(self, known: Constraints) -> Kept | None:
+    def _kept(self, known: Constraints, certain: Constraints | None) -> Kept | None:
         """The corrected clusters that a fit starts from. None without corrections, or if all must be fitted again."""
         live = [one for one in self._known.corrections() if one.seq not in self._known.quarantined]
         if not live or self._labelling.is_outdated or not self._ledger.fitted_version:
@@ -66,16 +72,16 @@ class Planner:
                     there = [row for row in rows if base[row] == before]
                     base[there] = int(base.max()) + 1 if one.more_clusters > 0 else after
         present, view, auto = self._rows.present, self._known.driver.view, Auto()
-        known, asked = self._binding(known, base[present]), view.questioned & view.named
+        all_hold = certain is None and self._ledger.settings["method"] is None
+        known = known if all_hold else self._binding(known, base[present])
+        asked = view.questioned & view.named
         # A view of its own: the fit may run in another thread, while answers change this one.
         apart = self._known.fresh(auto).view
-        small = has_small_groups(self._ledger.settings, self._known.driver)
+        small = self._are_small()
         return Kept(base[present], known, asked, put[present], lambda: auto.kernel_sum(apart), small=small)
 
     def _binding(self, known: Constraints, base: IntArray) -> Constraints:
-        """The constraints that corrected clusters must satisfy, without answers that the chosen method had violated."""
-        if self._ledger.settings["method"] is None:
-            return known
+        """The constraints that corrected clusters must satisfy, without answers that the clusters had violated."""
         holds = base[known.must_link[:, 0]] == base[known.must_link[:, 1]]
         differs = base[known.cannot_link[:, 0]] != base[known.cannot_link[:, 1]]
         kept = Constraints(
@@ -88,12 +94,34 @@ class Planner:
         since = self._known.said(lambda _, events: max(events) > self._labelling.base_version)
         return kept | self._known.corrected() | since
 
-    def _own_labels(self, known: Constraints) -> Callable[[], npt.NDArray[Any]] | None:
-        """Labels from the strategy's own clusterer, if it has one. A temporary strategy borrows the default's."""
+    def _clusterer(self) -> Strategy | None:
+        """The strategy whose own clusterer makes the labels. A temporary strategy borrows the default's."""
         chosen = self._ledger.settings["strategy"] or {"automatic": True}
         setting = usual_strategy(self._ledger.settings) if chosen.get("automatic") else chosen
         strategy = made(setting)
-        if not strategy_makes_labels(strategy, chosen=None, n_clusters=self._known.driver.n_clusters):
+        return (
+            strategy if strategy_makes_labels(strategy, chosen=None, n_clusters=self._known.driver.n_clusters) else None
+        )
+
+    def _certain(self) -> Constraints | None:
+        """Knowledge that holds even if answers are wrong; None while answers are facts.
+
+        Answers that need more clusters than were chosen are no sign of errors here: people may have found a cluster.
+        A single contradiction is for people to resolve.
+        """
+        view = self._known.driver.view
+        is_doubtful = view.error_rate or view.n_contradictions + view.n_disputed >= _SEVERAL or self._are_small()
+        strategy = self._clusterer() if self._ledger.settings["method"] is None and is_doubtful else None
+        certain = None if strategy is None else strategy.certain_constraints(view)
+        return None if certain is None else certain | self._known.corrected()
+
+    def _are_small(self) -> bool:
+        return has_small_groups(self._ledger.settings, self._known.driver)
+
+    def _own_labels(self, known: Constraints) -> Callable[[], npt.NDArray[Any]] | None:
+        """Labels from the strategy's own clusterer, if it has one."""
+        strategy = self._clusterer()
+        if strategy is None:
             return None
         copied = self._known.copier(strategy)
 
@@ -110,9 +138,9 @@ class Planner:
         silent = all(one.kind in SILENT or _is_indifferent(one) for one in self._ledger.events[fitted:])
         return bool(fitted) and silent and bool((self._labelling.present >= 0).all())
 
-    def is_late(self, result: FitResult) -> bool:
+    def is_late(self, fit: FitPlan | FitResult) -> bool:
         """Whether corrections, rows or settings have changed since a fit was planned."""
-        return any(self._changes_clusters(self._ledger.target(one)) for one in self._ledger.events[result.version :])
+        return any(self._changes_clusters(self._ledger.target(one)) for one in self._ledger.events[fit.version :])
 
     def _changes_clusters(self, event: Event) -> bool:
         if event.kind == "setting":

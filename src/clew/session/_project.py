@@ -7,6 +7,7 @@ from the log before the next call.
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -45,7 +46,7 @@ class ProjectLog:
         # _is_spoilt: a call of the shared transaction failed half-way. _is_ahead: memory has uncommitted events.
         # _is_doubtful: a call was interrupted.
         self._is_spoilt = self._is_ahead = self._is_doubtful = False
-        self.state = state or SessionState(store.events(), self._read_base, store.leases())
+        self.state = state or self._read_state()
         self.state.read_base = self._read_base
 
     @property
@@ -195,8 +196,22 @@ class ProjectLog:
     def _fall_back(self) -> None:
         """Rebuild the state from the log. If the database cannot be reached, the next call tries again."""
         self._lease_version = -1
-        self.state = SessionState(self.store.events(), self._read_base, self.store.leases())
+        self.state = self._read_state()
         self._is_ahead = False
+
+    def _read_state(self) -> SessionState:
+        """Read the whole log, and build the state from it.
+
+        Garbage collections are paused, because the new objects stay, and every collection would visit all of them.
+        """
+        is_collecting = gc.isenabled()
+        gc.disable()
+        try:
+            return SessionState(self.store.events(), self._read_base, self.store.leases())
+        finally:
+            if is_collecting:
+                gc.collect(1)  # once, instead of once for each of the two younger generations later
+                gc.enable()
 
     def append(
         self, transaction: Transaction, kind: str, annotator: str, payload: dict[str, Any], body: bytes | None = None

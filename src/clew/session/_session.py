@@ -17,6 +17,7 @@ import numpy as np
 from clew.constraints import AnswerRecord, Constraints
 from clew.constraints._records import records_of
 from clew.datasets import Table
+from clew.datasets._read import checked_sources
 from clew.exceptions import ParameterError
 from clew.session._agreement import Agreement, agreement
 from clew.session._asking import Asking
@@ -99,6 +100,7 @@ class Session:
         text: str = "auto",
         metric: str = "auto",
         constraints: Any = None,
+        source: str | None = None,
         overlap: int = 1,
         lease_seconds: float = 600,
         check_share: float | None = None,
@@ -127,7 +129,7 @@ class Session:
             data or the first answers decide.
         method : str, optional
             Name of an estimator on the command line, such as "pck-means". Default: a method that satisfies every
-            certain answer and correction.
+            correction, and every certain answer while answers are facts.
         strategy : str or Strategy, optional
             Query strategy, such as "min-max". Default: "auto".
         scale, text : str, default="auto"
@@ -136,9 +138,12 @@ class Session:
             "auto" is cosine if text columns weigh more than all other columns, and Euclidean otherwise.
         constraints : optional
             Prior constraints, in any form that `Constraints.of` takes. Pairs in dicts, frames and files are row ids.
+        source : str, optional
+            A column that says which list each row comes from. A cluster has at most one row of each list. Rows without
+            a value are free. The column is not compared, unless `columns` names it.
         overlap : int, default=1
-            Number of annotators who are asked about each pair. With an `error_rate`, only pairs whose answer is in
-            doubt are asked of more than one annotator.
+            Number of annotators who are asked about each pair. With an `error_rate`, or once answers contradict each
+            other, only pairs whose answer is in doubt are asked of more than one annotator.
         lease_seconds : float, default=600
             Time after which another annotator may get a question without an answer.
         check_share : float, optional
@@ -164,6 +169,7 @@ class Session:
         names = list(table.values)
         settings = given | {
             "id_column": id_column,
+            "source": source,
             "columns": None if columns is None else list(columns),
             "scale": scale,
             "text": text,
@@ -172,7 +178,8 @@ class Session:
         if n_clusters is not None and n_clusters > table.n_rows:
             raise ParameterError(f"n_clusters={n_clusters}, but there are {table.n_rows} rows. Lower n_clusters.")
         known = Constraints.of(constraints, n_samples=table.n_rows, ids=np.array(ids, dtype=object)).numbered()
-        known.require_consistent()
+        apart = None if source is None else checked_sources(table, source)
+        (known | Constraints(cannot_groups=apart, n_samples=table.n_rows)).require_consistent()
         where = reference(data, None if is_url(path_or_url) else Path(path_or_url).resolve().parent)
         payload = {"settings": settings, "data": where, "prior": _records(known)}
         body = packed_rows(ids, row_hashes(table, names), table if where is None else None)
@@ -355,9 +362,9 @@ class Session:
             return offered_methods(self._state.rows.encoded.kinds.values())
 
     def describe(self) -> str:
-        """Describe the encoding and the weight of each column."""
+        """Describe the encoding and the weight of each column, or how small groups of records compare it."""
         with self._project.reading():
-            return self._state.rows.encoded.describe()
+            return self._state.rows.describe(self._state.ledger.settings.get("groups"))
 
     @property
     def metric(self) -> str:
@@ -588,6 +595,10 @@ class Session:
     def adopt(self, result: FitResult) -> bool:
         """Use the result of a plan as the clusters. Returns False if a correction or new rows were added meanwhile."""
         return self._correcting.adopt(result)
+
+    def is_late(self, plan: FitPlan) -> bool:
+        """Whether corrections, rows or settings have changed since the plan, so that its result would be refused."""
+        return self._correcting.is_late(plan)
 
     def fit(self) -> dict[Any, int]:
         """Cluster again with all answers and corrections. Clusters that persist keep their ids."""

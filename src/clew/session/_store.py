@@ -403,10 +403,11 @@ def _row(project: int, event: Event) -> dict[str, Any]:
 
 
 def _events_after(connection: sa.Connection, project: int, after: int) -> list[Event]:
-    query = sa.select(_events).where(_events.c.project == project, _events.c.seq > after).order_by(_events.c.seq)
+    columns = (_events.c[name] for name in ("seq", "kind", "time", "annotator", "payload", "body"))
+    query = sa.select(*columns).where(_events.c.project == project, _events.c.seq > after).order_by(_events.c.seq)
     return [
-        Event(row.seq, row.kind, row.time, row.annotator, json.loads(row.payload), row.body)
-        for row in connection.execute(query)
+        Event(seq, kind, time, annotator, json.loads(payload), body)
+        for seq, kind, time, annotator, payload, body in connection.execute(query)
     ]
 
 

@@ -23,6 +23,8 @@ from sklearn.preprocessing import normalize
 
 from clew.constraints import key_of
 from clew.datasets import Encoded, Table, as_table, encode
+from clew.datasets._encode import aligned
+from clew.datasets._read import sources as sources_of
 from clew.exceptions import DataError, FileError, NotFoundError, ParameterError
 
 IntArray = npt.NDArray[np.int64]
@@ -238,6 +240,7 @@ class ProjectRows:
 
     def __init__(self, settings: dict[str, Any], base: Table, given: Sequence[tuple[bytes, bool]]) -> None:
         id_column, columns = settings["id_column"], settings["table_columns"]
+        self._source = settings.get("source")  # projects of earlier versions have none
         self.ids: list[Any] = []
         self.ordinal: dict[str, int] = {}
         self.known: set[str] = set()
@@ -335,6 +338,23 @@ class ProjectRows:
         if kinds & {"vector", "image"} or not kinds & {"text", "category", "date"}:
             return None
         return self.encoded.table.only(kind_of)
+
+    def describe(self, groups: str | None) -> str:
+        """Describe how each column is used: how small groups of records compare it, or else its encoding and weight."""
+        if groups != "small" or self.compared is None:
+            return self.encoded.describe()
+        lines = [("column", "read as", "how")]
+        for column in self.encoded.columns:
+            differs = "by the difference and " if column.kind in ("number", "date") else ""
+            is_used = column.kind != "left out"
+            lines.append((column.name, column.kind, f"compared {differs}as text" if is_used else column.how))
+        return aligned(lines)
+
+    @cached_property
+    def sources(self) -> npt.NDArray[np.object_] | None:
+        """The source of each row of X, "" if it has none. None if rows have no sources, or the column is lost."""
+        name, table = self._source, self.encoded.table
+        return None if name is None or name not in table.values else sources_of(table, name)
 
     def matched(self, positions: IntArray) -> Any:
         """The rows at some positions for `MatchClustering`: records if columns are compared, else vectors."""
@@ -437,8 +457,9 @@ def like(table: Table, columns: Sequence[str], project: Table) -> Table:
 def encoded(table: Table, settings: dict[str, Any]) -> Encoded:
     """Encode a table as vectors with the settings of the project."""
     require_moderate(table, settings)
+    source = settings.get("source")  # projects of earlier versions have none
     return encode(
-        table,
+        replace(table, features=tuple(name for name in table.features if name != source)),
         id_column=settings["id_column"],
         columns=settings["columns"],
         scale=settings["scale"],

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterable
+import gc
+from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from threadpoolctl import threadpool_limits
 
 from clew.exceptions import (
     AnsweredError,
@@ -92,13 +95,15 @@ def create_app(session: Session, *, token: str, hosts: Iterable[str] = ()) -> Fa
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        worker.open()
-        beat = asyncio.create_task(worker.run())
-        try:
-            yield
-        finally:
-            beat.cancel()
-            await asyncio.to_thread(worker.close)
+        # Matrices of a question are small, and idle BLAS threads take the cores from the threads that serve people.
+        with threadpool_limits(1, user_api="blas"), _collecting_less():
+            worker.open()
+            beat = asyncio.create_task(worker.run())
+            try:
+                yield
+            finally:
+                beat.cancel()
+                await asyncio.to_thread(worker.close)
 
     app = FastAPI(
         title="clew", version=__version__, summary="Clustering with constraints.", docs_url=None, redoc_url=None,
@@ -114,6 +119,16 @@ def create_app(session: Session, *, token: str, hosts: Iterable[str] = ()) -> Fa
     _tell_errors(app)
     app.add_middleware(Guard, token=token, hosts=tuple(hosts))
     return app
+
+
+@contextlib.contextmanager
+def _collecting_less() -> Iterator[None]:
+    """Leave everything that exists now out of garbage collections, because everybody waits for each of them."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 async def _same_project(request: Request) -> None:

@@ -30,7 +30,7 @@ class Latest:
     def key(self) -> tuple[Any, ...]:
         """A value that changes whenever there is something to tell."""
         fits = self._worker.fits
-        return self._worker.session.version, fits.count, fits.running, fits.problem
+        return self._worker.session.version, fits.count, fits.running, fits.progress, fits.problem
 
     async def status(self) -> Status:
         """The current status."""

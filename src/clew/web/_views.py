@@ -17,6 +17,7 @@ from clew.session import (
     Question,
     ReviewItem,
 )
+from clew.session._clustering import FitProgress
 from clew.web._worker import Worker
 
 # Largest number of list elements shown in an event, and of rows shown in a change.
@@ -25,10 +26,35 @@ _MOST_CHANGED = 200
 
 
 @dataclass(frozen=True)
+class TrainingView:
+    """Progress of a network that is trained.
+
+    Attributes
+    ----------
+    step, n_steps : int
+        The part of the training, from 1, and the number of parts.
+    round, most_rounds : int
+    seconds_left : float
+        An estimate for the rest of this part.
+    """
+
+    step: int
+    n_steps: int
+    round: int
+    most_rounds: int
+    seconds_left: float
+
+
+# The parts of training a network, in their order.
+_STAGES = ("pre-training", "clustering")
+
+
+@dataclass(frozen=True)
 class Status(Progress):
-    """Progress of a project, and whether a fit is running."""
+    """Progress of a project, whether a fit is running, and the progress of a fit that trains a network."""
 
     fitting: bool = False
+    training: TrainingView | None = None
     problem: str | None = None
     project: str = ""
 
@@ -179,7 +205,18 @@ def status(worker: Worker) -> Status:
     """The progress of the session and of the fits."""
     now = worker.session.progress()
     fields = {name: getattr(now, name) for name in now.__dataclass_fields__}
-    return Status(**fields, fitting=worker.fits.running, problem=worker.fits.problem, project=worker.project)
+    fits = worker.fits
+    return Status(
+        **fields,
+        fitting=fits.running,
+        training=None if fits.progress is None else _training(fits.progress),
+        problem=fits.problem,
+        project=worker.project,
+    )
+
+
+def _training(now: FitProgress) -> TrainingView:
+    return TrainingView(_STAGES.index(now.stage) + 1, len(_STAGES), now.n_iter, now.max_iter, now.seconds_left)
 
 
 def correction(done: Corrected) -> CorrectionView:

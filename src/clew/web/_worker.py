@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from clew.exceptions import ClewError, StorageError
 from clew.session import Question, Session
+from clew.session._clustering import FitPlan, FitProgress
 from clew.web._jobs import BackgroundJobs
 
 P = ParamSpec("P")
@@ -30,6 +31,8 @@ _MOST_TOGETHER = 64
 _BEAT = 0.5
 # Pause after a fit: at least a second, and four times as long as the fit took, so that answers come first.
 _LEAST_REST, _REST_SHARE = 1.0, 4.0
+# Seconds between two reports of a fit that trains a network.
+_REPORT_EVERY = 1.0
 # Seconds that running calls have to finish when the server stops.
 _PATIENCE = 3.0
 # Largest number of people with a prepared question. The least recent is dropped first.
@@ -260,6 +263,8 @@ class Fits:
     count : int
         Fits so far.
     running : bool
+    progress : FitProgress or None
+        Progress of the running fit, if it trains a network. It changes at most once a second.
     problem : str or None
         Why the last fit failed.
     """
@@ -270,6 +275,8 @@ class Fits:
         self._covers, self._failed = -1, -1
         self._rest_until = 0.0
         self.count, self.running = 0, False
+        self.progress: FitProgress | None = None
+        self._next_report = 0.0
         self.problem: str | None = None
 
     def fresh(self) -> None:
@@ -298,18 +305,25 @@ class Fits:
             while not adopted:
                 plan = self._session.plan_fit()
                 version = plan.version
-                adopted = self._session.adopt(plan.run())
+                adopted = self._session.adopt(plan.run(functools.partial(self._report, plan)))
         except Exception as error:
             is_ours = isinstance(error, ClewError)
             self.problem = str(error) if is_ours else "This is a bug in clew; the terminal of the server shows more."
             self._failed = version
             raise
         finally:
-            self.running = False
+            self.running, self.progress = False, None
             took = time.monotonic() - start
             self._rest_until = start + took + max(_LEAST_REST, _REST_SHARE * took)
         self.problem, self._covers = None, version
         self.count += 1
+
+    def _report(self, plan: FitPlan, now: FitProgress) -> bool:
+        """Publish the progress of a fit. Returns False if its result would be refused, so that it need not go on."""
+        if time.monotonic() < self._next_report:
+            return True
+        self._next_report, self.progress = time.monotonic() + _REPORT_EVERY, now
+        return not self._session.is_late(plan)
 
 
 class PreparedQuestions:

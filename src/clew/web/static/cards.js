@@ -41,7 +41,7 @@ export function shown(value) {
 
 // A card for a row; beside `other`, what differs is marked and equal cells are dimmed.
 export function card(row, other, attributes) {
-  const columns = Object.keys(row.values).filter((column) => !isId(row, column));
+  const columns = told(row).map(([column]) => column);
   const big = [];
   const fields = [];
   for (const column of columns) {
@@ -63,10 +63,16 @@ export function card(row, other, attributes) {
 }
 
 // The pictures of a row, on their way: a card that is shown later has them even if the server is away then.
-export const pictures = (row) => Object.entries(row.values).filter(([, value]) => kindOf(value) === "image").map(([column]) => h("img", { src: api.fileOf(row.id, column) }));
+export const pictures = (row) => told(row).filter(([, value]) => kindOf(value) === "image").map(([column]) => h("img", { src: api.fileOf(row.id, column) }));
 
-// The column that names the rows says nothing that the card's title does not.
-const isId = (row, column) => String(row.values[column]) === String(row.id);
+// The columns that say more than the card's title. A cell that repeats the id is left out, unless it names a picture or a sound: then
+// the last such cell is shown.
+function told(row) {
+  const entries = Object.entries(row.values);
+  const repeats = entries.filter(([, value]) => String(value) === String(row.id));
+  const file = ["image", "sound"].includes(kindOf(row.id)) ? repeats.at(-1) : undefined;
+  return entries.filter((one) => one === file || !repeats.includes(one));
+}
 
 function mark(text, differs, much) {
   return differs ? h("mark", { style: { "--much": `${Math.round(100 * much)}%` } }, text) : text;
@@ -198,7 +204,7 @@ const percent = (share) => `${share > 0.9995 ? 100 : Math.floor(100 * share)} %`
 
 // A row in one small tile, for lists and contact sheets.
 export function tile(row) {
-  const entries = Object.entries(row.values).filter(([column]) => !isId(row, column));
+  const entries = told(row);
   const picture = entries.find(([, value]) => kindOf(value) === "image");
   const text = entries.find(([, value]) => kindOf(value) === "text");
   const series = entries.find(([, value]) => kindOf(value) === "series");

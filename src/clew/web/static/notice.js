@@ -10,6 +10,7 @@ let shown = "";
 
 export function notices() {
   onChange(draw);
+  onChange((kind) => kind === "progress" && drawTraining(document.getElementById("training"), state.progress.training));
   outbox.onChange(draw);
   link.onChange = draw;
   draw();
@@ -34,6 +35,12 @@ function draw() {
   const empty = now.why === null && !now.lives && !now.refused.length;
   place.hidden = empty;
   fill(place, empty ? null : parts);
+}
+
+// Training a network takes long. Without this line, old clusters would look like its result.
+function drawTraining(place, training) {
+  place.hidden = training === null;
+  fill(place, training === null ? null : S.training(training));
 }
 
 function trouble({ status, why }) {

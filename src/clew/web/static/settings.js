@@ -71,7 +71,7 @@ export function settings(view) {
       h(
         "form",
         { onsubmit: save },
-        h("fieldset", {}, h("legend", {}, T.clustering), label("groups", T.groups_hint), label("n_clusters", T.n_clusters_hint), label("method", T.method_hint), label("metric", T.metric_hint), label("scale", T.scale_hint), label("text", T.text_hint), h("div", { class: "field wide" }, h("span", {}, T.columns), columns, h("small", {}, T.columns_hint))),
+        h("fieldset", {}, h("legend", {}, T.clustering), label("groups", T.groups_hint), label("n_clusters", T.n_clusters_hint), label("method", T.method_hint(project.choices.method.includes("deep-constrained-clustering"))), label("metric", T.metric_hint), label("scale", T.scale_hint), label("text", T.text_hint), h("div", { class: "field wide" }, h("span", {}, T.columns), columns, h("small", {}, T.columns_hint))),
         h("fieldset", {}, h("legend", {}, T.asking), label("strategy", T.strategy_hint), label("overlap"), label("check_share", T.check_hint), label("error_rate", T.error_hint)),
         h("button", { type: "submit", class: "primary" }, T.save),
       ),

@@ -1,5 +1,7 @@
 // Every word the page says, in one place.
 
+const lasting = (seconds) => (seconds >= 90 ? `about ${Math.round(seconds / 60)} min` : `about ${Math.max(1, Math.round(seconds))} s`);
+
 export const S = {
   skip: "Skip to the content",
   views: { ask: "Ask", map: "Map", clusters: "Clusters", review: "Review", history: "History", settings: "Settings" },
@@ -13,6 +15,7 @@ export const S = {
   working: "One moment…",
   saved: "Saved",
   saving: "Saving…",
+  training: (now) => `A network is trained: step ${now.step} of ${now.n_steps}, round ${now.round} of at most ${now.most_rounds}, ${lasting(now.seconds_left)} left in this step. Until it is done, you see the old clusters.`,
   notSaved: (n) => `${n} ${n === 1 ? "answer is" : "answers are"} not saved yet.`,
   refused: (n) => `${n} ${n === 1 ? "answer was" : "answers were"} not accepted.`,
   offline: "The server does not answer. This page keeps trying.",
@@ -209,7 +212,7 @@ export const S = {
     n_clusters: "Number of clusters", n_clusters_hint: "Leave empty if it is unknown.",
     groups: "Size of the groups", groups_hint: "Small: very many groups of few rows, such as duplicate records.",
     groupSizes: { auto: "found out", large: "large", small: "small" },
-    method: "Method", method_hint: "The default satisfies every certain answer.",
+    method: "Method", method_hint: (isDeep) => `The default satisfies every certain answer, until several answers contradict each other.${isDeep ? " deep-constrained-clustering trains a network for images and texts, which can take minutes." : ""}`,
     strategy: "Strategy for questions", strategy_hint: "The default chooses the questions with the best results so far.",
     metric: "Distance", metric_hint: "cosine suits texts and embeddings.",
     scale: "Scaling", scale_hint: "auto gives every column the same weight.",
