@@ -123,13 +123,24 @@ def peak_megabytes(work: Callable[[], Any]) -> float:
     return (_status("VmHWM") - before) / 1024
 
 
+def peak_resident() -> float:
+    """Megabytes of resident memory that this process had at most, since the last `peak_megabytes` began on Linux."""
+    try:
+        return _status("VmHWM") / 1024
+    except OSError:
+        return _mark()
+
+
 def _rise_of_mark(work: Callable[[], Any]) -> float:
+    before = _mark()
+    work()
+    return _mark() - before
+
+
+def _mark() -> float:
     import resource
 
-    unit = 2**20 if sys.platform == "darwin" else 2**10
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    work()
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / unit
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def _status(name: str) -> int:

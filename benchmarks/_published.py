@@ -6,6 +6,7 @@ import importlib.util
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def f1(called: NDArray[np.bool_], wrong: NDArray[np.bool_]) -> float:
 
 def kept(benchmark: str, name: str, quick: bool, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """A row of a table with its processor time, unless `work` measures it, from its file if it was run before."""
-    path = RESULTS / f"{benchmark}-parts" / f"{name}.json"
+    path = _path(benchmark, name)
     if not quick and path.exists():
         return json.loads(path.read_text())
     started = time.process_time()
@@ -61,3 +62,12 @@ def kept(benchmark: str, name: str, quick: bool, work: Callable[[], dict[str, An
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(row))
     return row
+
+
+def is_kept(benchmark: str, name: str) -> bool:
+    """Whether a part was run before."""
+    return _path(benchmark, name).exists()
+
+
+def _path(benchmark: str, name: str) -> Path:
+    return RESULTS / f"{benchmark}-parts" / f"{name}.json"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib.util import find_spec
 from itertools import product
@@ -15,7 +16,7 @@ from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from benchmarks._harness import RESULTS, Report
-from benchmarks._published import kept, not_run, published_data
+from benchmarks._published import is_kept, kept, not_run, published_data
 from clew import Constraints, DeepConstrainedClustering
 from clew.active import Auto
 from clew.active._learning_curve import learning_curve
@@ -30,6 +31,8 @@ THESIS = {
     "fashion_mnist": (0.3916, 0.4012, 0.4164, 0.4132, 0.4237, 0.4115, 0.4175),
     "reuters": (0.5995, 0.5830, 0.5843, 0.5949, 0.6009, 0.6006, 0.5992),
 }
+# The order of the fits on all rows, the fractions that the thesis found best first.
+_FIRST = (None, 0.8, 0.7, 0.0, 0.6, 0.9, 0.95)
 # Rows, layers, epochs of pre-training, rounds, constraint sets. The small network makes fits of half a minute.
 SUBSET: dict[str, Any] = {"n_rows": 10_000, "layers": (256, 256, 512), "epochs": 30, "max_iter": 12, "n_sets": 5}
 FULL: dict[str, Any] = {"n_rows": None, "layers": (256, 256, 512), "epochs": 30, "max_iter": 30, "n_sets": 5}
@@ -47,21 +50,54 @@ def run(*, quick: bool, full: bool = False) -> Report:
         return not_run("deep", TITLE)
     size = QUICK if quick else FULL if full else SUBSET
     names = ("mnist",) if quick else tuple(THESIS)
-    # One set of constraints on all data before the next set, so that a run that is stopped has figures of everything.
-    cells: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
-    for number, name, fraction in product(range(size["n_sets"]), names, FRACTIONS):
-        part = f"{name}-{size['n_rows']}-{number}-{fraction}"
-        found = kept("deep", part, quick, partial(fitted, name, size, number, fraction))
-        cells[name].append(found | {"fraction": fraction})
-    rows = [row for name in names for row in compared(name, size, cells[name], quick)]
-    rows += drawn(quick)
-    rows.append(questions(size, quick))
+    parts = Parts(quick)
+    cells = fits(parts, names, size)
+    rows = [row for name in names for row in compared(name, size, cells[name])]
+    if not full:
+        rows += [*drawn(parts), *questions(parts, size)]
     columns = {
         "what": "set", "pairs": "pairs used", "ari": "ARI", "spread": "sd", "worst": "worst", "loss": "largest loss",
         "sets": "sets", "published": "thesis", "rounds": "rounds", "used": "used in the last round",
         "seconds": "seconds a fit",
     }  # fmt: skip
-    return Report("deep", TITLE, columns, rows, notes(size))
+    return Report("deep-full" if full else "deep", TITLE, columns, rows, notes(size))
+
+
+class Parts:
+    """Runs parts of the benchmark until Ctrl-C. From then on, it only gives parts that were finished before."""
+
+    def __init__(self, quick: bool) -> None:
+        self.quick, self._stopped = quick, False
+
+    def figures(self, name: str, work: Callable[[], dict[str, Any]]) -> list[dict[str, Any]]:
+        """The figures of one part, in a list that is empty if the part is not finished."""
+        if self._stopped and not is_kept("deep", name):
+            return []
+        try:
+            return [kept("deep", name, self.quick, work)]
+        except KeyboardInterrupt:
+            print("Stopped; the table has what is finished. The same command continues.", flush=True)
+            self._stopped = True
+            return []
+
+
+def fits(parts: Parts, names: Sequence[str], size: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Figures of every fit by data set, one set of constraints on all data after another.
+
+    On all rows, the fractions that the thesis found best come first, because a run of hours may be stopped.
+    """
+    cells: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+
+    def add(name: str, part: str, fit: Callable[[], dict[str, Any]], **about: Any) -> None:
+        cells[name] += [one | about for one in parts.figures(f"{name}-{size['n_rows']}-{part}", fit)]
+
+    for name in names:
+        add(name, "kmeans", partial(kmeans_figures, name, size), pairs="k-means on the rows")
+        add(name, "none", partial(fitted, name, size, None, None), pairs="none")
+    by_rank = sorted(FRACTIONS, key=_FIRST.index if size is FULL else FRACTIONS.index)
+    for number, fraction, name in product(range(size["n_sets"]), by_rank, names):
+        add(name, f"{number}-{fraction}", partial(fitted, name, size, number, fraction), fraction=fraction)
+    return cells
 
 
 def notes(size: dict[str, Any]) -> list[str]:
@@ -98,22 +134,24 @@ def table(name: str, n_rows: int | None) -> tuple[Any, NDArray[np.int64]]:
     return X[chosen].astype(np.float32), y
 
 
-def compared(name: str, size: dict[str, Any], cells: list[dict[str, Any]], quick: bool) -> list[dict[str, Any]]:
+def compared(name: str, size: dict[str, Any], cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows of the table for one set: k-means, no constraints, all pairs, and filtered ones."""
-    X, y = table(name, size["n_rows"])
-    about, part = f"{name} (n={X.shape[0]:,})", f"{name}-{size['n_rows']}"
-    score = kept("deep", f"{part}-kmeans", quick, lambda: {"ari": kmeans_ari(X, y)})
-    rows = [{"what": about, "pairs": "k-means on the rows", **score}]
-    plain = kept("deep", f"{part}-none", quick, partial(fitted, name, size, None, None))
-    rows.append({"what": about, "pairs": "none", **plain})
+    about = f"{name} (n={len(table(name, size['n_rows'])[1]):,})"
+    rows = [{"what": about, **one} for one in cells if "fraction" not in one]
     for fraction, published in zip(FRACTIONS, THESIS[name], strict=True):
-        each = [one for one in cells if one["fraction"] == fraction]
+        each = [one for one in cells if one.get("fraction", "") == fraction]
+        if not each:
+            continue
         scores = [one["ari"] for one in each]
         row: dict[str, Any] = {key: float(np.mean([one[key] for one in each])) for key in ("rounds", "used", "seconds")}
         row |= {"what": about, "pairs": "all" if fraction is None else f"filter_fraction={fraction:g}"}
         row |= {"ari": float(np.mean(scores)), "spread": float(np.std(scores)), "worst": min(scores)}
         rows.append(row | {"sets": len(each), "published": published})
     return rows
+
+
+def kmeans_figures(name: str, size: dict[str, Any]) -> dict[str, float]:
+    return {"ari": kmeans_ari(*table(name, size["n_rows"]))}
 
 
 def kmeans_ari(X: Any, y: NDArray[np.int64]) -> float:
@@ -130,12 +168,13 @@ def drawn_table(number: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     return X + rng.normal(scale=1.5, size=X.shape), np.unique(y, return_inverse=True)[1]
 
 
-def drawn(quick: bool) -> list[dict[str, Any]]:
+def drawn(parts: Parts) -> list[dict[str, Any]]:
     """Mean ARI over small drawn tables with the default parameters, and the largest loss against no pairs."""
     found: dict[str, list[float]] = {}
-    for number in range(1 if quick else _DRAWN):
-        for key, score in kept("deep", f"drawn-{number}", quick, partial(drawn_scores, number, quick)).items():
-            found.setdefault(key, []).append(score)
+    for number in range(1 if parts.quick else _DRAWN):
+        for scores in parts.figures(f"drawn-{number}", partial(drawn_scores, number, parts.quick)):
+            for key, score in scores.items():
+                found.setdefault(key, []).append(score)
     rows = []
     for key in [key for key in found if key != "seconds"]:
         loss = max(np.subtract(found["none"], found[key]))
@@ -207,11 +246,11 @@ def trained(
     ).fit(X, constraints=known)  # fmt: skip
 
 
-def questions(size: dict[str, Any], quick: bool) -> dict[str, Any]:
+def questions(parts: Parts, size: dict[str, Any]) -> list[dict[str, Any]]:
     """Auto on the pixels of some digits, and on their embedding after training without any constraint."""
     X, y = table("mnist", size["n_rows"])
-    rows = np.random.default_rng(1).choice(len(X), 60 if quick else _ASKED_ROWS, replace=False)
-    budgets = (5,) if quick else _BUDGETS
+    rows = np.random.default_rng(1).choice(len(X), 60 if parts.quick else _ASKED_ROWS, replace=False)
+    budgets = (5,) if parts.quick else _BUDGETS
 
     def work() -> dict[str, Any]:
         embedding = trained("mnist", size, pretrained("mnist", size), None, None).transform(X[rows])
@@ -221,6 +260,9 @@ def questions(size: dict[str, Any], quick: bool) -> dict[str, Any]:
         ]
         return {"pixels": found[0].mean.tolist(), "embedding": found[1].mean.tolist()}
 
-    found = kept("deep", f"questions-{len(X)}-{len(rows)}", quick, work)
-    told = ["/".join(f"{score:.2f}" for score in found[space]) for space in ("pixels", "embedding")]
-    return {"what": f"Auto on {len(rows):,} digits", "pairs": f"pixels {told[0]}; embedding {told[1]}"}
+    about = f"Auto on {len(rows):,} digits"
+    table_rows = []
+    for found in parts.figures(f"questions-{len(X)}-{len(rows)}", work):
+        told = ["/".join(f"{score:.2f}" for score in found[space]) for space in ("pixels", "embedding")]
+        table_rows.append({"what": about, "pairs": f"pixels {told[0]}; embedding {told[1]}"})
+    return table_rows

@@ -1,7 +1,7 @@
 """Twenty people answer at once: how long from an answer to the next question; is anything asked twice, or lost?
 
 `python -m benchmarks.load [--quick] [--url http://127.0.0.1:8765/?token=…] [--pause SECONDS]
-[--strategy NAME]`
+[--strategy NAME] [--wrong SHARE]`
 
 A real server process on loopback; every person is a thread with a connection of its own, who answers as soon as the
 question is there unless `--pause` says otherwise: harder on the server than people are. With `--url`, a server that
@@ -46,8 +46,10 @@ class Outcome:
 class Crowd:
     """People who answer until enough is answered."""
 
-    def __init__(self, host: str, token: str, groups: NDArray[np.int64], n_answers: int, pause: float) -> None:
-        self._host, self._token, self._groups, self._pause = host, token, groups, pause
+    def __init__(
+        self, host: str, token: str, groups: NDArray[np.int64], n_answers: int, pause: float, wrong: float
+    ) -> None:
+        self._host, self._token, self._groups, self._pause, self._wrong = host, token, groups, pause, wrong
         self._left, self._lock = n_answers, threading.Lock()
         self.outcome = Outcome()
 
@@ -68,7 +70,7 @@ class Crowd:
             while question is not None and self._may_answer():
                 time.sleep(self._pause)
                 started = time.perf_counter()
-                said = self._truth(question)
+                said = self._said(question)
                 status, told = client.post("/api/answers", question=question["id"], answer=said, annotator=name)
                 following = self._next(client, name)
                 wait = time.perf_counter() - started
@@ -96,12 +98,16 @@ class Crowd:
             self._left -= 1
             return self._left >= 0
 
-    def _truth(self, question: dict[str, Any]) -> str:
+    def _said(self, question: dict[str, Any]) -> str:
+        """The answer to a question: the truth, or the opposite for a share of the questions."""
         left, right = (self._groups[int(question[side][1:])] for side in ("left", "right"))
-        return "same" if left == right else "different"
+        is_wrong = np.random.default_rng(question["id"]).random() < self._wrong
+        return "same" if (left == right) != is_wrong else "different"
 
 
-def run(*, quick: bool, url: str | None = None, pause: float = 0.0, strategy: str | None = None) -> Report:
+def run(
+    *, quick: bool, url: str | None = None, pause: float = 0.0, strategy: str | None = None, wrong: float = 0.0
+) -> Report:
     """Measure, and look for what was asked twice or lost."""
     n_people, n_answers, n_rows, n_clusters = (
         (QUICK_PEOPLE, QUICK_ANSWERS, QUICK_ROWS, QUICK_CLUSTERS)
@@ -114,11 +120,12 @@ def run(*, quick: bool, url: str | None = None, pause: float = 0.0, strategy: st
         arguments = [table, "--id", "name", "-k", str(n_clusters), *(["--strategy", strategy] if strategy else [])]
         if url is not None:
             address = urlsplit(url)
-            row = _measured(address.netloc, parse_qs(address.query)["token"][0], groups, n_people, n_answers, pause)
+            token = parse_qs(address.query)["token"][0]
+            row = _measured(address.netloc, token, groups, n_people, n_answers, pause, wrong)
         else:
             with Server(*arguments) as server:
                 before = _processor_seconds(server.pid)
-                row = _measured(server.host, server.token, groups, n_people, n_answers, pause)
+                row = _measured(server.host, server.token, groups, n_people, n_answers, pause, wrong)
                 spent = _processor_seconds(server.pid) - before
                 row |= {"server": 1000 * spent / row["answers"], "busy rate": row["answers"] / spent}
                 status = server.stop()
@@ -138,14 +145,15 @@ def run(*, quick: bool, url: str | None = None, pause: float = 0.0, strategy: st
         "answer safe on disk in between. "
         "The server's processor time includes its fits. "
         + (f"People think for {pause:g} s." if pause else "Nobody pauses: all the people's next requests queue up.")
+        + (f" {wrong:.0%} of the answers are wrong." if wrong else "")
     ]
     return Report("load", "Answering with others", columns, [row], notes)
 
 
 def _measured(
-    host: str, token: str, groups: NDArray[np.int64], n_people: int, n_answers: int, pause: float
+    host: str, token: str, groups: NDArray[np.int64], n_people: int, n_answers: int, pause: float, wrong: float
 ) -> dict[str, Any]:
-    crowd = Crowd(host, token, groups, n_answers, pause)
+    crowd = Crowd(host, token, groups, n_answers, pause, wrong)
     seconds = crowd.work(n_people)
     found = crowd.outcome
     client = Client(host, token)
@@ -182,10 +190,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--url", help="a server that runs, with its token")
     parser.add_argument("--pause", type=float, default=0.0, metavar="SECONDS", help="how long people think")
     parser.add_argument("--strategy", metavar="NAME", help="what is asked, if not the usual")
+    parser.add_argument("--wrong", type=float, default=0.0, metavar="SHARE", help="share of wrong answers")
     parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIRECTORY", help="where the JSON file goes")
     options = parser.parse_args(arguments)
     print(", ".join(f"{key} {value}" for key, value in environment().items()))
-    report = run(quick=options.quick, url=options.url, pause=options.pause, strategy=options.strategy)
+    report = run(
+        quick=options.quick, url=options.url, pause=options.pause, strategy=options.strategy, wrong=options.wrong
+    )
     path = report.write(options.out, "python -m benchmarks.load" + (" --quick" if options.quick else ""))
     print(f"\n{report.title}\n\n{report.table()}\n\n{report.notes[0]}\nwritten: {path}")
     row = report.rows[0]

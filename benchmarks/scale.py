@@ -26,7 +26,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 import clew
-from benchmarks._harness import RESULTS, Report, in_fresh_process, peak_megabytes
+from benchmarks._harness import RESULTS, Report, in_fresh_process, peak_megabytes, peak_resident, verdict
 from clew import Session, datasets
 from clew.partitional import _geometry, _ties
 
@@ -34,6 +34,9 @@ ROUNDS = 5
 N_NEXT = 5
 # Processor seconds of one measurement, set-up included. Larger sizes are estimated from the last one.
 LIMIT = 240.0
+# Bars for the largest fit from parquet: its time per row and round, over that of the largest fit in memory, and the
+# peak of the memory of the whole process, in MB.
+MOST_TIMES, MOST_MEGABYTES = 1.5, 1536
 # How much larger than expected an exponent of counted operations may be: small terms matter at toy sizes.
 TOLERANCE = 0.15
 
@@ -58,14 +61,19 @@ SERIES = [
     Series("fit in memory", "clusters", (10, 40, 160), (5, 20), 1, 0),
     Series("fit in memory", "pairs", (1_000, 10_000, 100_000), (50, 200), 0, 0),
     Series("fit from parquet", "rows", (10_000, 100_000, 1_000_000, 5_000_000, 20_000_000), (4_000, 16_000), 1, 1),
-    Series("first question", "rows", (1_000, 4_000, 16_000), (300, 1_200), 1, 1),
+    Series("first question", "rows", (1_000, 4_000, 16_000, 64_000, 250_000, 1_000_000), (300, 1_200), 1, 1),
     Series("first question", "columns", (8, 32, 128), (8, 32), 1, 1),
     Series("first question", "clusters", (5, 20, 80), (4, 16), 1, 1),
-    Series("next question", "rows", (1_000, 4_000, 16_000), (300, 1_200), 1, 1),
+    Series("next question", "rows", (1_000, 4_000, 16_000, 64_000, 250_000, 1_000_000), (300, 1_200), 1, 1),
+    Series("next question", "columns", (8, 32, 128), (8, 32), 1, 1),
+    Series("next question", "clusters", (5, 20, 80), (4, 16), 1, 1),
     Series("next question", "answers", (50, 200, 800), (20, 80), 0, 0),
-    Series("review", "rows", (1_000, 4_000, 16_000), (200, 800), 1, 1),
+    Series("review", "rows", (1_000, 4_000, 16_000, 64_000), (200, 800), 1, 1),
+    Series("review", "columns", (8, 32, 128), (8, 32), 1, 1),
+    Series("review", "clusters", (5, 20, 80), (4, 16), 1, 1),
     Series("review", "answers", (50, 200, 800), (20, 80), 0, 0),
     Series("open", "rows", (10_000, 100_000, 1_000_000), (500, 2_000), 1, 1),
+    Series("open", "columns", (8, 32, 128), (8, 32), 1, 1),
     Series("open", "answers", (500, 5_000, 50_000), (50, 200), 1, 1),
 ]
 FIT_BASE = {"rows": 200_000, "columns": 16, "clusters": 10, "pairs": 10_000}
@@ -114,9 +122,34 @@ def run(cells: Path) -> Report:
     }  # fmt: skip
     notes = [
         f"From {FIT_BASE} for a fit of {ROUNDS} rounds of PCKMeans, its start included, and {BASE} for a session with "
-        f"Auto. A next question is the mean of {N_NEXT}, each with its answer. One thread, single runs."
+        f"Auto. A next question is the mean of {N_NEXT}, each with its answer. One thread, single runs.",
+        *bars(rows),
     ]
     return Report("scale", "How cost grows", columns, rows, notes)
+
+
+def bars(rows: list[dict[str, Any]]) -> list[str]:
+    """The bars of a fit outside memory, each in a sentence with its verdict. Empty before both fits are measured."""
+    largest = {
+        what: max(
+            (row for row in rows if (row["what"], row["grows"]) == (what, "rows")),
+            key=lambda row: row["size"],
+            default=None,
+        )
+        for what in ("fit in memory", "fit from parquet")
+    }
+    inside, outside = largest["fit in memory"], largest["fit from parquet"]
+    if inside is None or outside is None:
+        return []
+    ours, theirs = (1e9 * row["seconds"] / (row["size"] * ROUNDS) for row in (outside, inside))
+    times, resident = ours / theirs, outside["resident"]
+    return [
+        f"From parquet, {outside['size']:,} rows take {ours:.0f} ns per row and round, with the copy, and "
+        f"{inside['size']:,} rows in memory {theirs:.0f}: {times:.2f} times, bar {MOST_TIMES} "
+        f"{verdict(times, MOST_TIMES)}.",
+        f"The whole process takes at most {resident:,.0f} MB meanwhile, bar {MOST_MEGABYTES:,} "
+        f"{verdict(resident, MOST_MEGABYTES)}.",
+    ]
 
 
 def _slope(sizes: list[int], found: list[dict[str, float]], key: str) -> float:
@@ -143,8 +176,10 @@ def measure(what: str, **sizes: int) -> dict[str, float]:
         started = time.process_time()
         megabytes = peak_megabytes(work)
         seconds = time.process_time() - started
+        resident = peak_resident()
     repeats = N_NEXT if what == "next question" else 1
-    return {"seconds": seconds / repeats, "megabytes": megabytes, "whole": time.process_time() - began}
+    whole = time.process_time() - began
+    return {"seconds": seconds / repeats, "megabytes": megabytes, "resident": resident, "whole": whole}
 
 
 @contextmanager
@@ -169,6 +204,8 @@ def prepared(what: str, sizes: Mapping[str, int]) -> Iterator[Callable[[], Any]]
             return
         if what == "review":
             session.fit()
+        if what == "next question":
+            session.ask()  # the first question builds the kernels
         work = {"first question": session.ask, "next question": lambda: _asked(session, y), "review": session.review}
         yield work[what]
         session.close()
@@ -344,7 +381,7 @@ def main() -> None:
     if options.again:
         cells.unlink(missing_ok=True)
     report = run(cells)
-    print(f"\n{report.title}\n\n{report.table()}\n\n{report.notes[0]}")
+    print("\n".join([f"\n{report.title}\n\n{report.table()}\n", *report.notes]))
     print(f"written: {report.write(RESULTS, 'make bench-scale')}")
     draw(report, RESULTS / "scale.png")
     print(f"written: {RESULTS / 'scale.png'}")
