@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from clew._base import Capabilities, MetricLearner, quietly
+from clew._base import Capabilities, quietly
 from clew._persistence import Learned
 from clew._validation import ESTIMATOR, NONE, RANDOM_STATE, Allowed, integer, number
 from clew.constraints import Constraints
+from clew.metric._family import MetricLearner
 from clew.metric._pairs import LearningPairs, WeightedPairs, learning_pairs
 from clew.partitional import SeededKMeans
 

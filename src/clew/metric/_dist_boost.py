@@ -11,10 +11,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from clew._base import Capabilities, MetricLearner
+from clew._base import Capabilities
 from clew._persistence import Learned
 from clew._validation import RANDOM_STATE, Allowed, above, integer, number, words
 from clew.constraints import Constraints
+from clew.metric._family import MetricLearner
 from clew.metric._pairs import LearningPairs, learning_pairs
 from clew.mixture import ConstrainedGaussianMixture
 from clew.mixture._em import Expectation, Mixture, MixtureKnowledge, normalise_rows

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
-from clew._base import Capabilities, EmbeddingLearner, quietly, warn_caller
+from clew._base import Capabilities, quietly, warn_caller
 from clew._persistence import Learned
 from clew._validation import RANDOM_STATE, Allowed, integer, number, words
 from clew.constraints import Constraints
@@ -21,6 +21,7 @@ from clew.constraints._arrays import distinct_pairs, group_columns
 from clew.constraints._closure import must_links
 from clew.kernels.disjoint_set import merge_pairs, number_components
 from clew.kernels.multipliers import charge_rows
+from clew.metric._family import EmbeddingLearner
 from clew.partitional import SeededKMeans
 from clew.solvers.coloring import CliqueGraph, color, compress
 from clew.solvers.criteria import SquaredDistances

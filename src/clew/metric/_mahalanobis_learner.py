@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from clew._base import Capabilities, MetricLearner, warn_caller
+from clew._base import Capabilities, warn_caller
 from clew._persistence import Learned
 from clew._validation import Allowed, above, integer, number, words
 from clew.constraints import Constraints
 from clew.exceptions import ConstraintError
+from clew.metric._family import MetricLearner
 from clew.metric._pairs import learning_pairs
 
 FloatArray = npt.NDArray[np.float64]

@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from clew._base import Capabilities, MetricLearner
+from clew._base import Capabilities
 from clew._persistence import Learned
 from clew._validation import RANDOM_STATE, Allowed, number
 from clew.constraints import Constraints
 from clew.exceptions import ConstraintError, DataTypeError
+from clew.metric._family import MetricLearner
 from clew.metric._pairs import learning_pairs
 
 IntArray = npt.NDArray[np.int64]

@@ -4,9 +4,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from clew._base import Capabilities, MetricLearner
+from clew._base import Capabilities
 from clew._persistence import Learned
 from clew._validation import RANDOM_STATE
+from clew.metric._family import MetricLearner
 
 
 class ToyScaling(MetricLearner):
