@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import pickle
 import re
 
+import numpy as np
 import pytest
 
 from benchmarks.record_tables import record_table
 from clew import Session
+from clew.datasets import as_table
 from clew.exceptions import ParameterError
 
 PEOPLE = [
@@ -151,3 +154,43 @@ def test_a_new_row_starts_a_group_if_its_source_is_in_the_group_already(sqlite_u
         assert labels["n-a"] == labels["n-b"] == labels["n-c"] != labels["p1"]
     with Session.open(sqlite_url) as session:
         assert session.labels() == labels
+
+
+def test_the_review_asks_the_pair_model(sqlite_url, seed):
+    found, rng = record_table("people", 300, seed), np.random.default_rng(seed)
+    flipped, whys = set(), {}
+    with Session.create(sqlite_url, as_table(found.columns), groups="small") as session:
+        for _ in range(60):
+            question = session.ask("ann")
+            is_wrong = rng.random() < 0.1
+            is_same = found.entity[question.left] == found.entity[question.right]
+            told = session.tell(question, "same" if is_same != is_wrong else "different")
+            whys[told.id] = question.why.removeprefix("The model cannot tell: ")
+            if is_wrong:
+                flipped.add(told.id)
+        items, plan = session.review(), session.plan_review()
+        assert session.review(quick=True) == items == pickle.loads(pickle.dumps(plan)).run()
+        first_fifth = {item.answer_id for item in items[: len(session.answers()) // 5]}
+        assert len(flipped & first_fifth) > len(flipped) / 2
+        for item in items:
+            assert item.annotator == "ann" and item.time
+            assert item.likely == item.answer or item.suspicion > 0.5
+            # The rows are described with the words of the question.
+            assert any(reason.endswith(f": {whys[item.answer_id]}") for reason in item.reasons)
+        session.confirm(items[0].answer_id)
+        assert items[0].answer_id not in [item.answer_id for item in session.review()]
+
+
+def test_a_review_of_contradictory_answers_and_of_none(session):
+    assert session.review() == []
+    session.import_answers([("p1", "p2", "same"), ("p2", "p5", "same"), ("p1", "p5", "different")])
+    found = {item.left + item.right: item for item in session.review()}
+    assert found["p2p5"].suspicion > found["p1p2"].suspicion
+    assert any("contradicts other answers" in reason for reason in found["p2p5"].reasons)
+
+
+def test_a_named_model_and_a_chosen_method_review_by_clusters(session):
+    session.import_answers([("p1", "p2", "different"), ("p3", "p4", "same")])
+    assert session.review()[0].answer == "different"
+    session.set(method="match-clustering")
+    assert not any("compare" in reason for item in session.review() for reason in item.reasons)

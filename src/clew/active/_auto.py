@@ -27,7 +27,7 @@ from clew.active._second_opinions import (
     next_opinion,
     posterior_of,
 )
-from clew.active._strategy import Strategy
+from clew.active._strategy import PairOpinions, Strategy
 from clew.active._uncertain_matches import UncertainMatches
 from clew.active._view import View
 from clew.constraints import Constraints
@@ -181,6 +181,10 @@ class Auto(Strategy):
         if self.has_small_groups(view):
             return self._matches().certain_constraints(view)
         return certain_constraints(view) if self._expects_errors(view) else None
+
+    def opinions(self, view: View, pairs: IntArray) -> PairOpinions | None:
+        """What the pair model says about answered pairs, if groups are small."""
+        return self._matches().opinions(view, pairs) if self.has_small_groups(view) else None
 
     def repeats_questions(self, view: View) -> bool:
         """Whether second opinions may be about the same pairs: if groups are small and some answers look wrong."""

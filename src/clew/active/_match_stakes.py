@@ -37,26 +37,56 @@ def expected_changes(pairs: IntArray, log_odds: FloatArray, clusters: IntArray, 
         The component of each row: rows that answers join.
     """
     worth = np.empty(len(pairs))
-    sizes, n_clusters = np.bincount(clusters), int(clusters.max(initial=0)) + 1
+    sizes = np.bincount(clusters)
     ends = clusters[pairs]
     apart = ends[:, 0] != ends[:, 1]
-    low, high = np.sort(ends[apart], axis=1).T
-    place = np.unique(low * n_clusters + high, return_inverse=True)[1]
-    between = np.bincount(place, log_odds[apart]) / np.bincount(place)
-    worth[apart] = expit(between[place]) * np.sqrt(sizes[low] * sizes[high])
+    between, _ = _between_clusters(ends[apart], log_odds[apart])
+    worth[apart] = expit(between) * np.sqrt(sizes[ends[apart]].prod(axis=1))
     worth[~apart] = _split_off(components[pairs[~apart]], log_odds[~apart], sizes[ends[~apart, 0]], components)
     return worth
 
 
+def judged_by_clusters(
+    log_odds: FloatArray, left_out: FloatArray, pairs: IntArray, clusters: IntArray, components: IntArray
+) -> FloatArray:
+    """Mean log-odds of the decision that an answer about each pair is about, without the pair's own answer.
+
+    These are the means of `expected_changes`: of all candidates between two clusters, or between a row's component and
+    the rest of its cluster (the smaller of both rows' means). In each mean, the pair itself counts with its `left_out`
+    log-odds, all other pairs with `log_odds`.
+    """
+    found = np.empty(len(pairs))
+    ends, change = clusters[pairs], left_out - log_odds
+    apart = ends[:, 0] != ends[:, 1]
+    between, n_between = _between_clusters(ends[apart], log_odds[apart])
+    found[apart] = between + change[apart] / n_between
+    sides = components[pairs[~apart]]
+    mean, count = _of_components(sides, log_odds[~apart], len(components))
+    inside = [mean[side] + change[~apart] / np.maximum(count[side], 1) for side in sides.T]
+    found[~apart] = np.minimum(*inside)
+    return found
+
+
+def _between_clusters(ends: IntArray, log_odds: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Mean log-odds of all candidates between the same two clusters as each candidate, and their number."""
+    low, high = np.sort(ends, axis=1).T
+    place = np.unique(low * (int(ends.max(initial=0)) + 1) + high, return_inverse=True)[1]
+    count = np.bincount(place)
+    return (np.bincount(place, log_odds) / count)[place], count[place]
+
+
+def _of_components(sides: IntArray, log_odds: FloatArray, n_components: int) -> tuple[FloatArray, IntArray]:
+    """Mean log-odds of the candidates between each component and other components, and their number."""
+    is_open = sides[:, 0] != sides[:, 1]
+    ends = sides[is_open].T.ravel()
+    count = np.bincount(ends, minlength=n_components)
+    return np.bincount(ends, np.tile(log_odds[is_open], 2), minlength=n_components) / np.maximum(count, 1), count
+
+
 def _split_off(sides: IntArray, log_odds: FloatArray, n_inside: IntArray, components: IntArray) -> FloatArray:
     """The larger of the expected changes if the component of the first or of the second row leaves the cluster."""
-    open_pair = sides[:, 0] != sides[:, 1]
     sizes = np.bincount(components)
-    total, count = (
-        sum(np.bincount(side[open_pair], values, minlength=len(sizes)) for side in sides.T)
-        for values in (log_odds[open_pair], np.ones(int(open_pair.sum())))
-    )
-    mean = total / np.maximum(count, 1)
+    mean, _ = _of_components(sides, log_odds, len(sizes))
     changes = [expit(-mean[side]) * np.sqrt(sizes[side] * np.maximum(n_inside - sizes[side], 0)) for side in sides.T]
     return np.maximum(*changes)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,21 @@ import numpy.typing as npt
 from clew.active._answers import Question
 from clew.active._view import View
 from clew.constraints import Constraints
+
+
+class PairOpinions(NamedTuple):
+    """What the model of a strategy says about some pairs of rows.
+
+    Attributes
+    ----------
+    probability : ndarray of shape (n_pairs,)
+        Probability that the two rows belong together, from all evidence but the answers about this pair.
+    words : list of str
+        How the two rows compare, such as "phone is equal, name differs by one letter". May be empty.
+    """
+
+    probability: npt.NDArray[np.float64]
+    words: list[str]
 
 
 @runtime_checkable
@@ -52,6 +67,10 @@ class Strategy(Protocol):
 
     def certain_constraints(self, view: View) -> Constraints | None:
         """Constraints that `labels` satisfies even if answers are wrong. Default: None, because answers are facts."""
+        return None
+
+    def opinions(self, view: View, pairs: npt.NDArray[np.int64]) -> PairOpinions | None:
+        """What the strategy's own model says about answered pairs. Default: None, because a strategy has no model."""
         return None
 
     def repeats_questions(self, view: View) -> bool:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
 from clew._validation import check_parameters, integer
 from clew.active._annotators import CERTAIN
 from clew.active._answer_errors import error_rate
 from clew.active._answers import Pair
-from clew.active._match_stakes import clusters_around, expected_changes
-from clew.active._strategy import Strategy
+from clew.active._match_stakes import clusters_around, expected_changes, judged_by_clusters
+from clew.active._strategy import PairOpinions, Strategy
 from clew.active._view import View, distances_to
 from clew.constraints import Constraints
+from clew.datasets import Table
+from clew.matching._explanation import comparison
+from clew.matching._fellegi_sunter import MOST_LOG_ODDS
 from clew.matching._match_clustering import Matcher, grouped, row_probabilities
-from clew.matching._noisy_answers import MANY_ERRORS, fit_noisy
+from clew.matching._noisy_answers import MANY_ERRORS, NoisyFit, fit_noisy
 from clew.matching._pair_model import Candidates, PairModel, build_candidates, known_answers
+from clew.matching._records import fields_of
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -100,11 +104,15 @@ class UncertainMatches(Strategy):
         return self._model(view).candidates.pairs
 
     def _model(self, view: View) -> PairModel:
-        return view.once(f"matches {self.n_neighbors}", lambda: PairModel.of(self._candidates(view), _PRIOR_STRENGTH))
+        return self._matching(view).model
 
-    def _candidates(self, view: View) -> Candidates:
-        matcher = Matcher.of(view.X if view.records is None else view.records, self.n_neighbors)
-        return build_candidates(matcher.rows, matcher.fields, matcher.keys, np.random.default_rng(0))
+    def _matching(self, view: View) -> _Matching:
+        def match() -> _Matching:
+            matcher = Matcher.of(view.X if view.records is None else view.records, self.n_neighbors)
+            candidates = build_candidates(matcher.rows, matcher.fields, matcher.keys, np.random.default_rng(0))
+            return _Matching(PairModel.of(candidates, _PRIOR_STRENGTH), [field.name for field in matcher.fields])
+
+        return view.once(f"matches {self.n_neighbors}", match)
 
     def _fitted(self, view: View) -> _Fitted:
         """The model with the answers so far. It is only fitted again after a new answer."""
@@ -127,18 +135,61 @@ class UncertainMatches(Strategy):
         rate = error_rate(view)
         if view.error_rate == 0 or (view.n_answers < _FEW_ANSWERS and not rate):
             return None
-        model, certain = self._model(view), certain_constraints(view)
-        answers = view.answer_arrays
-        said = np.column_stack([answers.first, answers.second, answers.sign])[answers.annotator != CERTAIN]
-        places = model.candidates.places_of(said[:, :2])
-        known = known_answers(model.candidates.pairs, certain.closure())
-        found = fit_noisy(model, places[places >= 0], said[places >= 0, 2], known, rate)
+        certain = certain_constraints(view)
+        found, answered = self._noisy_fit(view, certain, rate)
         if found.n_wrong < MANY_ERRORS and not rate:
             return None
-        log_odds = model.log_odds(found.coefficients)
-        log_odds[places[places >= 0]] = found.log_odds
-        doubts = _Doubts(certain, said[places < 0], np.log((1 - found.rate) / found.rate))
+        log_odds = self._model(view).log_odds(found.coefficients)
+        log_odds[answered] = found.log_odds
+        said = _votes(view)
+        others = said[self._model(view).candidates.places_of(said[:, :2]) < 0]
+        doubts = _Doubts(certain, others, np.log((1 - found.rate) / found.rate))
         return _Fitted(view.n_answers, log_odds, found.covariance, doubts)
+
+    def _noisy_fit(self, view: View, certain: Constraints, rate: float) -> tuple[NoisyFit, IntArray]:
+        """The model if answers may be wrong, and the candidate of each answer that it was fitted to."""
+        model, said = self._model(view), _votes(view)
+        places = model.candidates.places_of(said[:, :2])
+        known = known_answers(model.candidates.pairs, certain.closure())
+        return fit_noisy(model, places[places >= 0], said[places >= 0, 2], known, rate), places[places >= 0]
+
+    def opinions(self, view: View, pairs: IntArray) -> PairOpinions:
+        """Probability that two rows are the same, from the model without the answers about them, and how they compare.
+
+        The probability is that of the decision which the answer is about, see `judged_by_clusters`. Answers may be
+        wrong here, even while the labels still trust all of them.
+        """
+        candidates, certain = self._model(view).candidates, certain_constraints(view)
+        found, answered = self._noisy_fit(view, certain, error_rate(view))
+        left_out = self._model(view).log_odds(found.coefficients)
+        log_odds = left_out.copy()
+        left_out[answered], log_odds[answered] = found.left_out, found.log_odds
+        places = candidates.places_of(pairs)
+        there = places[places >= 0]
+        rng = np.random.default_rng(self.random_state)
+        components = np.asarray(certain.closure().component_of, dtype=np.int64)
+        inside, clusters = clusters_around(there, candidates.pairs, log_odds, components, certain, _MISSING_WEIGHT, rng)
+        left_out[inside] = judged_by_clusters(
+            log_odds[inside], left_out[inside], candidates.pairs[inside], clusters, components
+        )
+        # A pair that is no candidate has the log-odds that the clusters assume for it.
+        said = np.full(len(pairs), _MISSING_WEIGHT)
+        said[places >= 0] = np.clip(left_out[there], -MOST_LOG_ODDS, MOST_LOG_ODDS)
+        return PairOpinions(expit(said), [self._words(view, place) for place in places.tolist()])
+
+    def _why(self, view: View, place: int) -> str:
+        words = self._words(view, place)
+        return f"The model cannot tell: {words}." if words else "Are these the same? The model cannot tell."
+
+    def _words(self, view: View, place: int) -> str:
+        """How the two rows of a candidate compare; empty for vectors, and for a pair that is no candidate."""
+        (model, columns), records = self._matching(view), view.records
+        if records is None or place < 0:
+            return ""
+        pair = model.candidates.pairs[place]
+        cells = {name: records.column(name)[pair] for name in columns}
+        fields = fields_of(Table(records.source, cells, tuple(columns), 2), columns, dict.fromkeys(columns, "text"))
+        return comparison(fields, model.candidates.levels[place].tolist(), 0, 1)
 
     def certain_constraints(self, view: View) -> Constraints | None:
         """Prior constraints and corrections once some answers look wrong; None while answers are facts."""
@@ -172,24 +223,37 @@ class UncertainMatches(Strategy):
         worth[inside] = expected_changes(pairs[inside], log_odds[inside], clusters, components)
         for place in scored[np.argsort(-worth[scored], kind="stable")].tolist():
             one, two = pairs[place].tolist()
-            pair = Pair(one, two, why="Are these the same? The model cannot tell.")
-            if view.is_open(*pair.key):
-                return pair
-            if 0 < n_asked[place] < _MOST_ASKED and pair.key not in view.waiting.pairs | view.unsure:
-                return replace(pair, why="A second opinion: the model contradicts an answer.", check=True)
+            if view.is_open(one, two):
+                return Pair(one, two, why=self._why(view, place))
+            if 0 < n_asked[place] < _MOST_ASKED and (one, two) not in view.waiting.pairs | view.unsure:
+                return Pair(one, two, why="A second opinion: the model contradicts an answer.", check=True)
         if len(open_places) > len(scored):
-            best = _first_open(view, pairs[open_places[np.argsort(np.abs(log_odds[open_places]), kind="stable")]])
-            if best is not None:
-                return Pair(*best, why="Are these the same? The model cannot tell.")
+            rest = open_places[np.argsort(np.abs(log_odds[open_places]), kind="stable")].tolist()
+            place = next((place for place in rest if view.is_open(*pairs[place].tolist())), None)
+            if place is not None:
+                one, two = pairs[place].tolist()
+                return Pair(one, two, why=self._why(view, place))
         return _any_open_pair(view)
+
+
+def _votes(view: View) -> IntArray:
+    """The answers "same" (1) and "different" (-1) of all annotators, without corrections: two rows and the answer."""
+    answers = view.answer_arrays
+    said = np.column_stack([answers.first, answers.second, answers.sign])
+    return said[answers.annotator != CERTAIN].astype(np.int64)
 
 
 def _times_asked(view: View, candidates: Candidates) -> IntArray:
     """How many answers "same" or "different" there are about each candidate, without corrections."""
-    answers = view.answer_arrays
-    mine = answers.annotator != CERTAIN
-    places = candidates.places_of(np.column_stack([answers.first[mine], answers.second[mine]]))
+    places = candidates.places_of(_votes(view)[:, :2])
     return np.bincount(places[places >= 0], minlength=len(candidates.pairs)).astype(np.int64)
+
+
+class _Matching(NamedTuple):
+    """The pair model before the first answer, and the names of the compared columns, none for vectors."""
+
+    model: PairModel
+    columns: list[str]
 
 
 class _Doubts(NamedTuple):
@@ -232,11 +296,6 @@ def _smallest(values: FloatArray, n: int) -> IntArray:
     """Positions of the n smallest values, smallest first."""
     places = np.arange(len(values)) if len(values) <= n else np.argpartition(values, n)[:n]
     return places[np.lexsort((places, values[places]))]
-
-
-def _first_open(view: View, pairs: IntArray) -> tuple[int, int] | None:
-    """The first of these pairs that may be asked."""
-    return next(((one, two) for one, two in pairs.tolist() if view.is_open(one, two)), None)
 
 
 def _any_open_pair(view: View) -> Pair | None:

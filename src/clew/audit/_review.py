@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -236,23 +236,65 @@ def review(
     modelled = _modelled(probabilities, told.pairs)
     conflicts = _conflicts(known, told)
     opinions = [one for one in (opinion, modelled) if one is not None]
-    weighed = _weigh(told, predicted, prices, opinions, conflicts, known_rates)
-    suspicion = weighed.suspicion
-    doubts = [
+    weighed = _weigh_clusters(told, predicted, prices, opinions, conflicts, known_rates)
+    reasons = [
+        _reasons(place, told, weighed, conflicts, _cluster_reasons(place, told, prices, opinion, modelled))
+        for place in range(len(told.index))
+    ]
+    rates = {who: rate for who, rate in weighed.rates.items() if who is not None}
+    return Review(_doubts(told, weighed.suspicion, reasons, known), weighed.rate, rates, priced)
+
+
+def review_with(
+    probability: FloatArray,
+    words: Sequence[str],
+    answers: Sequence[Any],
+    ids: Any,
+    error_rates: Mapping[str, float] | None = None,
+) -> tuple[Doubt, ...]:
+    """Rank answers by the probability that they are wrong, if a model predicts their pairs, most suspicious first.
+
+    Parameters
+    ----------
+    probability : ndarray of shape (n_answers,)
+        Probability that the pair of each answer is the same, from all evidence but the answers about this pair. Above 0
+        and below 1.
+    words : list of str
+        How the two rows of each pair compare, such as "phone is equal, name differs by one letter". May be empty.
+    answers : list of records, ids : array-like of shape (n_samples,), error_rates : dict, optional
+        As for `review`. No answer is "unsure".
+    """
+    if not answers:
+        return ()
+    told = answers_from(answers, len(ids), ids)
+    known = Constraints(told.pairs[told.same], told.pairs[~told.same], n_samples=len(ids), ids=ids)
+    conflicts = _conflicts(known, told)
+    agreeing = np.where(told.same, probability, 1 - probability)
+    weighed = _weigh(told, _log_odds(1 - agreeing), agreeing, None, conflicts, _check_rates(error_rates))
+    reasons = [
+        (*_reasons(place, told, weighed, conflicts, []), *([f"The rows compare as follows: {text}."] if text else []))
+        for place, text in enumerate(words)
+    ]
+    return _doubts(told, weighed.suspicion, reasons, known)
+
+
+def _doubts(
+    told: StatedAnswers, suspicion: FloatArray, reasons: Sequence[tuple[str, ...]], known: Constraints
+) -> tuple[Doubt, ...]:
+    """The answers, most suspicious first."""
+    return tuple(
         Doubt(
             int(told.index[place]),
             (known.describe_row(told.pairs[place, 0]), known.describe_row(told.pairs[place, 1])),
             _word(told.same[place]),
             float(suspicion[place]),
             _word(told.same[place] != (suspicion[place] > 0.5)),
-            _reasons(place, told, weighed, prices, opinion, modelled, conflicts),
+            reasons[place],
             told.annotator[place],
             told.time[place],
         )
         for place in np.argsort(-suspicion, kind="stable").tolist()
-    ]
-    rates = {who: rate for who, rate in weighed.rates.items() if who is not None}
-    return Review(tuple(doubts), weighed.rate, rates, priced)
+    )
 
 
 def _word(same: Any) -> str:
@@ -296,7 +338,7 @@ def _conflicts(known: Constraints, told: StatedAnswers) -> list[tuple[list[int],
     return found
 
 
-def _weigh(
+def _weigh_clusters(
     told: StatedAnswers,
     predicted: PairPredictions,
     prices: FloatArray,
@@ -304,23 +346,42 @@ def _weigh(
     conflicts: list[tuple[list[int], str]],
     known_rates: Mapping[Any, float],
 ) -> _WeighedAnswers:
-    """Probability that each answer is wrong, and the error rates that it depends on."""
+    """Weigh answers by predictions from clusters, prices and other opinions."""
     rate, truth = _error_model(predicted, told.same)
     agreeing = np.where(told.same, truth, 1 - truth)
     doublings = np.log2(np.maximum(prices / _NEUTRAL_PRICE, 2.0**-_MOST_DOUBLINGS))
     evidence = _log_odds(1 - agreeing) + _PRICE_WEIGHT * np.clip(doublings, -_MOST_DOUBLINGS, _MOST_DOUBLINGS)
     for opinion in opinions:  # each counts like one more answer, if it is sure
         evidence -= _log_odds(0.5 + (0.5 - _USUAL) * np.where(told.same, opinion, -opinion))
+    return _weigh(told, evidence, agreeing, rate, conflicts, known_rates)
+
+
+def _weigh(
+    told: StatedAnswers,
+    evidence: FloatArray,
+    agreeing: FloatArray,
+    error_rate: float | None,
+    conflicts: list[tuple[list[int], str]],
+    known_rates: Mapping[Any, float],
+) -> _WeighedAnswers:
+    """Probability that each answer is wrong, and the error rates that it depends on.
+
+    `evidence` holds the log-odds that each answer is wrong, without error rates. `agreeing` is the probability of each
+    answer by the data and the other answers. An `error_rate` of None is estimated together with the suspicions.
+    """
+    rate = _PRIOR_ERRORS / (_PRIOR_ERRORS + _PRIOR_RIGHT) if error_rate is None else error_rate
     others = _other_answers(told)
     keys = [_person(who) for who in told.annotator]
     people = {who: np.array([other == _person(who) for other in keys]) for who in dict.fromkeys(told.annotator)}
-    prior = {who: known_rates.get(_person(who), rate) for who in people}
-    rates = dict(prior)
+    rates = {who: known_rates.get(_person(who), rate) for who in people}
     for _ in range(_ROUNDS):
+        prior = {who: known_rates.get(_person(who), rate) for who in people}
         errors = np.array([rates[who] for who in told.annotator])
         errors = np.clip(np.maximum(errors, (1 - told.confidence) / 2), _LEAST, _MOST)
         odds = evidence + _log_odds(errors) + others @ _log_odds(errors)
         suspicion = _blamed(1 / (1 + np.exp(-odds)), conflicts)
+        if error_rate is None:
+            rate = float((suspicion.sum() + _PRIOR_ERRORS) / (len(suspicion) + _PRIOR_ERRORS + _PRIOR_RIGHT))
         for who, mine in people.items():
             rates[who] = float((suspicion[mine].sum() + _PRIOR_ANSWERS * prior[who]) / (mine.sum() + _PRIOR_ANSWERS))
     return _WeighedAnswers(suspicion, agreeing, float(suspicion.mean()), rates)
@@ -399,10 +460,8 @@ def _reasons(
     place: int,
     told: StatedAnswers,
     weighed: _WeighedAnswers,
-    prices: FloatArray,
-    opinion: FloatArray | None,
-    modelled: FloatArray | None,
     conflicts: list[tuple[list[int], str]],
+    further: list[str],
 ) -> tuple[str, ...]:
     """Evidence against an answer, in sentences, and evidence for it if it is probably right."""
     same, suspicion = bool(told.same[place]), weighed.suspicion[place]
@@ -416,13 +475,7 @@ def _reasons(
     agreeing = weighed.agreeing[place]
     if agreeing < 0.5:
         found.append(f"By the data and the other answers, the chance that the two {opposite} is {1 - agreeing:.0%}.")
-    if prices[place] > _NEUTRAL_PRICE:
-        found.append(f"Keeping it costs {prices[place]:.2g} times as much as moving a typical row.")
-    if opinion is not None and opinion[place] == (-1.0 if same else 1.0):
-        found.append(f"The present clusters {'separate the two' if same else 'put the two together'}.")
-    if modelled is not None and (modelled[place] < 0) == same and modelled[place] != 0:
-        chance = (1 + abs(float(modelled[place]))) / 2
-        found.append(f"By the model, the chance that the two {opposite} is {chance:.0%}.")
+    found += further
     who = told.annotator[place]
     if who is not None and weighed.rates[who] > 1.5 * weighed.rate:
         rate, of_all = weighed.rates[who], weighed.rate
@@ -436,3 +489,18 @@ def _reasons(
     elif suspicion <= 0.5:
         found.append(f"But only about {weighed.rates[who]:.0%} of such answers are wrong.")
     return tuple(found)
+
+
+def _cluster_reasons(
+    place: int, told: StatedAnswers, prices: FloatArray, opinion: FloatArray | None, modelled: FloatArray | None
+) -> list[str]:
+    """Evidence against an answer from its price, from given clusters and from a given model."""
+    found, same = [], bool(told.same[place])
+    if prices[place] > _NEUTRAL_PRICE:
+        found.append(f"Keeping it costs {prices[place]:.2g} times as much as moving a typical row.")
+    if opinion is not None and opinion[place] == (-1.0 if same else 1.0):
+        found.append(f"The present clusters {'separate the two' if same else 'put the two together'}.")
+    if modelled is not None and (modelled[place] < 0) == same and modelled[place] != 0:
+        chance = (1 + abs(float(modelled[place]))) / 2
+        found.append(f"By the model, the chance that the two {_claim(not same)} is {chance:.0%}.")
+    return found

@@ -210,8 +210,7 @@ class AskingLoop:
         console, row = self._console, self._session.row
         console.print()
         console.print(Rule(Text(_ASKED[question.kind], "bold"), align="left", style="dim"))
-        if question.check:
-            console.print(Text(question.why, "yellow"))
+        console.print(Text(_cards.shown(question.why), "yellow" if question.check else "dim"))
         if question.kind == "which":
             names = [question.left, *question.candidates]
             marks = ["?", *map(str, range(1, len(names)))]

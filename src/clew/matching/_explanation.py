@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from clew.matching._comparison import CLOSE, EQUAL, MISSING, SIMILAR, compare_cells
@@ -12,15 +14,25 @@ _NUMBERS = {1: "one letter", 2: "two letters", 3: "three letters"}
 
 
 def explanation(fields: list[Field], first: int, second: int, probability: float) -> str:
-    """Say how each column of two records compares, most similar first, and how likely the records are the same."""
+    """Say how each column of two records compares, and how likely the records are the same."""
     pair = np.array([[first, second]], dtype=np.int64)
-    said = []
-    for field in fields:
-        level = int(compare_cells(field, len(field.codes), pair)[1][0])
-        said.append((level, _words(field, level, *field.codes[[first, second]].tolist())))
+    levels = [int(compare_cells(field, len(field.codes), pair)[1][0]) for field in fields]
+    return with_probability(comparison(fields, levels, first, second), probability)
+
+
+def with_probability(words: str, probability: float) -> str:
+    """Add the probability of a match to the words that compare two records; vectors have no words."""
+    return f"{words}{'; ' if words else ''}the same with probability {probability:.2f}"
+
+
+def comparison(fields: Sequence[Field], levels: Sequence[int], first: int, second: int) -> str:
+    """Say how each column of two records compares, most similar first. `levels` are the levels of agreement."""
+    said = [
+        (level, _words(field, level, *field.codes[[first, second]].tolist()))
+        for field, level in zip(fields, levels, strict=True)
+    ]
     # Columns with a missing cell come last. Columns at the same level keep the order of the table.
-    words = [text for _, text in sorted(said, key=lambda one: -one[0])]
-    return f"{', '.join(words)}{'; ' if words else ''}the same with probability {probability:.2f}"
+    return ", ".join(text for _, text in sorted(said, key=lambda one: -one[0]))
 
 
 def _words(field: Field, level: int, one: int, two: int) -> str:

@@ -34,8 +34,10 @@ class NoisyFit(NamedTuple):
     ----------
     coefficients, covariance : ndarray
         Coefficients of the pair model and their covariance, as in `PairModel.posterior`.
+    left_out : ndarray of shape (n_answers,)
+        Log-odds that the two rows of each answered pair match, from all other answers.
     log_odds : ndarray of shape (n_answers,)
-        Log-odds that the two rows of each answered pair match, from its answer and from all other answers.
+        The same from all answers, its own one included.
     right : ndarray of shape (n_answers,)
         Probability that each answer is right.
     rate : float
@@ -44,6 +46,7 @@ class NoisyFit(NamedTuple):
 
     coefficients: FloatArray
     covariance: FloatArray
+    left_out: FloatArray
     log_odds: FloatArray
     right: FloatArray
     rate: float
@@ -77,7 +80,7 @@ def fit_noisy(model: PairModel, places: IntArray, signs: IntArray, certain: Answ
     _, pair = np.unique(places, return_inverse=True)
     votes = np.bincount(pair, signs, minlength=1)[pair]
     log_odds = np.clip(left_out + votes * np.log((1 - rate) / rate), -MOST_LOG_ODDS, MOST_LOG_ODDS)
-    return NoisyFit(coefficients, covariance, log_odds, right, rate)
+    return NoisyFit(coefficients, covariance, left_out, log_odds, right, rate)
 
 
 def _bounded(rate: float) -> float:

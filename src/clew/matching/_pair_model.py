@@ -44,12 +44,15 @@ class Candidates(NamedTuple):
         Standardised, 0 where missing. The last column is 1.
     log_odds : ndarray of shape (n_pairs,)
         Log-odds of being a match, by the mixture alone.
+    levels : ndarray of shape (n_pairs, n_columns)
+        Level of agreement of each column, see `Compared`.
     measures : Measures
     """
 
     pairs: IntArray
     features: Matrix
     log_odds: FloatArray
+    levels: Levels
     measures: Measures
 
     def places_of(self, pairs: IntArray) -> IntArray:
@@ -98,7 +101,7 @@ def build_candidates(rows: Comparer, fields: list[Field], keys: list[Field], rng
         log_odds = evidence.log_odds(all_levels(rows, pairs, compared))
     means, scales = np.array([_mean_and_scale(raw) for raw in _columns(compared, log_odds)]).T.copy()
     measures = Measures(evidence, means, scales)
-    return Candidates(pairs, measures.features(compared, log_odds), log_odds, measures)
+    return Candidates(pairs, measures.features(compared, log_odds), log_odds, compared.levels, measures)
 
 
 def _columns(compared: Compared, log_odds: FloatArray) -> list[npt.NDArray[Any]]:

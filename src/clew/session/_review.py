@@ -1,4 +1,7 @@
-"""Review of answers that may be wrong: a quick one from the clusters, and a full one with `clew.audit`."""
+"""Review of answers that may be wrong: by the strategy's own model if it has one, else by the clusters.
+
+A review by the clusters is either quick, or a full one with `clew.audit`.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from clew import audit
+from clew.active._strategy import as_strategy
 from clew.active._view import mean_row, squared_distances
 from clew.audit import Doubt
 from clew.audit._models import fitted_model, predicting_methods
+from clew.audit._review import review_with
 from clew.constraints import Constraints
 from clew.exceptions import InfeasibleConstraintsError
 from clew.session._conflicts import Conflicts
@@ -58,12 +63,43 @@ class ReviewPlan:
     ----------
     version : int
         Number of the last event that is included.
+    known : list of Noted
+    """
+
+    version: int
+    known: list[Noted]
+
+    def run(self) -> list[ReviewItem]:
+        """Return the answers worth a second look, most suspicious first."""
+        doubts = self._doubts()
+        return _ranked(_judged(one, doubts.get(place)) for place, one in enumerate(self.known) if not one.settled)
+
+    def _doubts(self) -> dict[int, Doubt]:
+        """The evidence against answers, by their index in `known`."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class JudgedReview(ReviewPlan):
+    """A review by the strategy's own model, which has judged the answers already."""
+
+    doubts: dict[int, Doubt]
+
+    def _doubts(self) -> dict[int, Doubt]:
+        return self.doubts
+
+
+@dataclass(frozen=True)
+class AuditedReview(ReviewPlan):
+    """A review with `clew.audit.review`, which compares each answer with clusters of the rows.
+
+    Attributes
+    ----------
     X : ndarray or sparse matrix
         The rows that answers name, and a sample of the others.
     names : list of row ids
     answers : list of Record
         Answers and confirmations. `places` has the index of each in `known`, -1 for a confirmation.
-    known : list of Noted
     n_clusters, random_state : int
     model : str or None
         The method with probabilities that is used as additional evidence.
@@ -73,22 +109,15 @@ class ReviewPlan:
         Estimated error rate of each annotator. Empty while answers are facts.
     """
 
-    version: int
     X: Any
     names: list[Any]
     answers: list[Record]
     places: list[int]
-    known: list[Noted]
     n_clusters: int
     random_state: int
     model: str | None
     constraints: Constraints
     error_rates: dict[str, float]
-
-    def run(self) -> list[ReviewItem]:
-        """Return the answers worth a second look, from `clew.audit.review`, most suspicious first."""
-        doubts = self._doubts()
-        return _ranked(_judged(one, doubts.get(place)) for place, one in enumerate(self.known) if not one.settled)
 
     def _doubts(self) -> dict[int, Doubt]:
         if not self.answers:
@@ -102,7 +131,7 @@ class ReviewPlan:
             ids=np.array(self.names, dtype=object),
             random_state=self.random_state,
         )
-        return {self.places[doubt.index]: doubt for doubt in heard.doubts if self.places[doubt.index] >= 0}
+        return _by_place(heard.doubts, self.places)
 
     def _fitted_model(self) -> Any:
         """The model, with more clusters than the session has if a hard method needs them for the answers."""
@@ -122,7 +151,13 @@ class Reviews:
         self._ledger, self._rows, self._known, self._labelling = ledger, rows, known, labelling
 
     def quick(self) -> list[ReviewItem]:
-        """Answers that the clusters violate or satisfy at a cost, and others with a reason. Takes milliseconds."""
+        """Answers that the clusters violate or satisfy at a cost, and others with a reason. Takes milliseconds.
+
+        If the strategy has a model of its own, this is the full review.
+        """
+        judged = self._by_own_model(None)
+        if judged is not None:
+            return judged.run()
         noted = self._noted()
         found = []
         for one, cost in zip(noted, self._costs([one.record for one in noted]).tolist(), strict=True):
@@ -137,38 +172,61 @@ class Reviews:
 
     def plan(self, model: str | None = None) -> ReviewPlan:
         """Take a snapshot of the answers in effect for a review. If there are too many, the latest are used."""
+        judged = self._by_own_model(model)
+        if judged is not None:
+            return judged
         method = self._ledger.settings["method"]
         if model is None and method is not None and method in predicting_methods():
             model = method
         noted = self._noted()[-_MOST_ANSWERS:]
-        pairs = [self._positions(one.record) for one in noted]
-        stated = [place for place, one in enumerate(noted) if one.record.answer != "unsure" and min(pairs[place]) >= 0]
-        rows = self._named_and_others([pairs[place] for place in stated])
+        answers, places = self._stated(noted)
+        rows = self._named_and_others([self._positions(one) for one in answers])
         X = self._rows.X[rows]
-        answers: list[Record] = []
-        places: list[int] = []
-        for place in stated:
-            record = noted[place].record
-            answers.append(record)
-            places.append(place)
-            if record.confirmed is not None:
-                answers.append(replace(record, confidence=1.0, annotator=record.confirmed, check=False))
-                places.append(-1)
         labels = self._labelling.present
         k = self._known.driver.n_clusters or len(np.unique(labels[labels >= 0])) or 2
-        return ReviewPlan(
+        return AuditedReview(
             self._ledger.version,
+            noted,
             X,
             self._rows.names(rows),
             answers,
             places,
-            noted,
             min(k, len(rows)),
             int(self._ledger.settings["random_state"]),
             model,
             self._known.constraints().restrict(rows),
             self._error_rates(),
         )
+
+    def _by_own_model(self, model: str | None) -> JudgedReview | None:
+        """The review by the model that makes the labels; None if another one is named, or if the strategy has none."""
+        if model is not None or self._ledger.settings["method"] is not None:
+            return None
+        noted = self._noted()[-_MOST_ANSWERS:]
+        answers, places = self._stated(noted)
+        pairs = np.array([self._positions(one) for one in answers], dtype=np.int64).reshape(-1, 2)
+        driver = self._known.driver
+        opinions = as_strategy(driver.strategy).opinions(driver.view, pairs)
+        if opinions is None:
+            return None
+        ids = np.array(self._rows.present_ids, dtype=object)
+        doubts = review_with(*opinions, answers, ids, self._error_rates())
+        return JudgedReview(self._ledger.version, noted, _by_place(doubts, places))
+
+    def _stated(self, noted: list[Noted]) -> tuple[list[Record], list[int]]:
+        """Answers "same" and "different" about present rows, and their confirmations, which have the place -1."""
+        answers: list[Record] = []
+        places: list[int] = []
+        for place, one in enumerate(noted):
+            record = one.record
+            if record.answer == "unsure" or min(self._positions(record)) < 0:
+                continue
+            answers.append(record)
+            places.append(place)
+            if record.confirmed is not None:
+                answers.append(replace(record, confidence=1.0, annotator=record.confirmed, check=False))
+                places.append(-1)
+        return answers, places
 
     def _error_rates(self) -> dict[str, float]:
         """Estimated error rates of annotators, at most the rate at which an answer says hardly anything."""
@@ -247,6 +305,11 @@ class Reviews:
                 continue
             costs[number] = detour / (detour + spread)
         return costs
+
+
+def _by_place(doubts: Iterable[Doubt], places: list[int]) -> dict[int, Doubt]:
+    """The doubts about answers by their places, without those about confirmations."""
+    return {places[doubt.index]: doubt for doubt in doubts if places[doubt.index] >= 0}
 
 
 def _judged(noted: Noted, doubt: Doubt | None) -> ReviewItem:

@@ -398,6 +398,7 @@ class Session:
 
         The full review takes seconds: `clew.audit.review` compares each answer with the rows and all other answers.
         With `quick` it takes milliseconds and lists answers that the current clusters violate or satisfy at a cost.
+        If groups are small, both ask the model of pairs of records instead, fitted without each answer in turn.
         Both list contradictions, disagreements and flagged answers, and leave out confirmed answers (`confirm`).
         `model` is the name of a method with probabilities, such as "penalized-gaussian-mixture". It is fitted to the
         rows and the answers, and its probability for each pair counts as additional evidence. Default: the method of

@@ -11,7 +11,7 @@ from scipy.special import expit
 from benchmarks.record_tables import record_table
 from clew import Constraints
 from clew.active import DIFFERENT, SAME, Answered, Auto, Oracle, Pair, Questions, Stated, UncertainMatches
-from clew.active._match_stakes import clusters_around, expected_changes
+from clew.active._match_stakes import clusters_around, expected_changes, judged_by_clusters
 from clew.datasets import as_table
 from clew.evaluation import pairwise_scores
 from clew.exceptions import DataError, ParameterError
@@ -203,6 +203,20 @@ def test_expected_changes_of_a_merge_and_of_a_split():
     # One cluster {0, 1, 2} in which answers join 0 and 1: the split takes the row 2 away from two rows.
     worth = expected_changes(pairs, np.array([3.0, 0.0, -2.0]), np.zeros(3, dtype=int), np.array([0, 0, 1]))
     np.testing.assert_allclose(worth[1:], expit(1.0) * np.sqrt(2))
+
+
+def test_a_decision_is_judged_by_all_candidates_but_without_the_own_answer():
+    # Clusters {0, 1} and {2}: the answer about (0, 2) is judged by (1, 2) and by its own left-out log-odds.
+    pairs, log_odds, left_out = (
+        np.array([[0, 1], [0, 2], [1, 2]]),
+        np.array([3.0, 8.0, -2.0]),
+        np.array([3.0, 0.0, -2.0]),
+    )
+    judged = judged_by_clusters(log_odds, left_out, pairs, np.array([0, 0, 1]), np.arange(3))
+    np.testing.assert_allclose(judged, [3.0, (0.0 - 2.0) / 2, (8.0 - 2.0) / 2])
+    # One cluster: of the rows 0 and 2, the row 2 fits worse, with the mean of 0 (left out) and -2.
+    judged = judged_by_clusters(log_odds, left_out, pairs, np.zeros(3, dtype=int), np.arange(3))
+    np.testing.assert_allclose(judged[1], (0.0 - 2.0) / 2)
 
 
 def test_clusters_around_some_candidates_are_those_of_all_rows(seed):
