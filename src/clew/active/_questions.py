@@ -463,6 +463,8 @@ class Questions:
     def _read(self, item: Any) -> Answered:
         entry = item if isinstance(item, Answered) else _as_answered(item)
         if isinstance(entry.question, Stated):
+            if entry is not item:
+                _as_question(entry.question.said[0][0], self._view.n_rows)
             return entry
         question = _as_question(entry.question, self._view.n_rows)
         reply = question.read(entry.answer) if isinstance(question, Which) else Answer.of(entry.answer)
@@ -683,6 +685,9 @@ def _seed_of(random_state: Any) -> int:
 def _as_answered(item: Any) -> Answered:
     if isinstance(item, AnswerRecord):
         rows = [row_of(one, None) for one in (item.id_1, item.id_2)]
+        if item.certain:
+            pair = Pair(rows[0], rows[1])  # type: ignore[arg-type]
+            return Answered(Stated(((pair, Answer.of(item.answer)),)), SAME)
         return Answered((rows[0], rows[1]), item.answer, item.confidence)  # type: ignore[arg-type]
     if isinstance(item, tuple | list) and len(item) == 2:
         return Answered(item[0], item[1])

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
 from clew.active._annotators import CERTAIN, AnnotatorErrors, AnswerArrays, count_errors
-from clew.active._answers import Pair
+from clew.active._answers import DIFFERENT, SAME, Pair
+from clew.active._knowledge import Knowledge
 from clew.active._posterior import Chain, Posterior, fit_posterior, last_search
 from clew.active._view import View
 from clew.constraints import Constraints
@@ -200,7 +201,7 @@ def likely_labels(view: View, posterior: Posterior) -> tuple[IntArray, IntArray]
 
 
 def certain_constraints(view: View) -> Constraints:
-    """Prior constraints without doubt, and the corrections in use. They hold even if answers are wrong."""
+    """Prior constraints without doubt, and corrections and facts. They hold even if answers are wrong."""
     return view.prior.at_least(1.0) | _volunteered(view)
 
 
@@ -222,10 +223,13 @@ def _columns_of_known(
 
 
 def _volunteered(view: View) -> Constraints:
-    """Corrections in use, as constraints."""
+    """Corrections and facts, as constraints, without those that contradict earlier ones."""
     answers = view.answer_arrays
     mine = answers.annotator == CERTAIN
-    pairs = np.column_stack([answers.first[mine], answers.second[mine]])
-    used = np.array([Pair(*pair).key in view.decided for pair in pairs.tolist()], dtype=bool)
-    same = answers.sign[mine] > 0
+    pairs, same = np.column_stack([answers.first[mine], answers.second[mine]]), answers.sign[mine] > 0
+    together = Knowledge(view.prior.at_least(1.0).closure())
+    said = zip(pairs.tolist(), same.tolist(), strict=True)
+    used = np.array(
+        [together.add(one, two, SAME if joins else DIFFERENT) for (one, two), joins in said], dtype=np.bool_
+    )
     return Constraints(pairs[used & same], pairs[used & ~same], n_samples=view.n_rows)

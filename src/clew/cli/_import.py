@@ -40,7 +40,7 @@ class _Rows(Mapping[Any, Mapping[str, Any]]):
 
 
 def run(
-    project: str, file: Path, tool: str | None, name: str | None, data: str | None, annotator: str, as_json: bool
+    project: str, file: Path, tool: str | None, name: str | None, data: str | None, annotator: str | None, as_json: bool
 ) -> None:
     """Import the answers about rows of the project, and report the number and reason of skipped answers."""
     with opened(project, name, data) as session, progress(f"reading {file.name}"):

@@ -257,8 +257,11 @@ def import_(
     name: Name = None,
     data: Data = None,
     annotator: Annotated[
-        str, typer.Option(metavar="NAME", help="Annotator of the answers that have none in the file.")
-    ] = "import",
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Annotator of the answers that have none in the file.", show_default="import"
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Import answers from a file into a project.
@@ -268,7 +271,8 @@ def import_(
     Prints how many answers were read, imported, known already and skipped,
     with the reason. Answers that contradict others are recorded but not used
     until they are resolved: see clew review. Importing a file twice changes
-    nothing.
+    nothing. A row with confidence 1 and no annotator is a fact: it holds even
+    if answers are wrong. With --annotator, all rows are answers.
 
     \b
     [bold]Examples[/bold]

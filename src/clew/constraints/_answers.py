@@ -34,6 +34,8 @@ class AnswerRecord:
         Time as the tool wrote it. Seconds since 1970 become a text in UTC.
     seconds : float or None
         Time the annotator took.
+    certain : bool
+        Whether the record is a fact and not somebody's answer: the file gives the confidence 1 and names no annotator.
 
     Notes
     -----
@@ -53,6 +55,7 @@ class AnswerRecord:
     seconds: float | None = None
     comment: str | None = None
     source: str | None = None
+    certain: bool = False
 
     def records(self) -> list[AnswerRecord]:
         """A list with only this record."""
@@ -196,7 +199,9 @@ def read_answers(
 def write_answers(path: str | os.PathLike[str], answers: Iterable[AnswerRecord]) -> None:
     """Write answers as csv, tsv, jsonl or parquet, for `read_answers`. An error leaves no partial file.
 
-    Empty columns are left out. In csv and tsv, text that a spreadsheet would run as a formula is escaped.
+    Empty columns are left out. An answer without an annotator has no confidence in the file unless it is certain or its
+    confidence is below 1, so that it is no fact when the file is read again. In csv and tsv, text that a spreadsheet
+    would run as a formula is escaped.
 
     Examples
     --------
@@ -209,9 +214,9 @@ def write_answers(path: str | os.PathLike[str], answers: Iterable[AnswerRecord])
     id_1,id_2,answer,confidence,annotator
     a,b,same,1.0,'=me
     """
-    lines = [asdict(answer) for answer in answers]
+    lines = [asdict(answer) | {"confidence": _written_confidence(answer)} for answer in answers]
     needed = ("id_1", "id_2", "answer", "confidence")
-    names = [field.name for field in fields(AnswerRecord)]
+    names = [field.name for field in fields(AnswerRecord) if field.name != "certain"]
     names = [name for name in names if name in needed or any(line[name] is not None for line in lines)]
     write_table(path, {name: [line[name] for line in lines] for name in names})
 
@@ -224,6 +229,7 @@ def answers_of(records: AnswerTable, *, only_pairs: bool = False) -> list[Answer
     empty: list[Any] = [None] * len(kinds)
     more = [records.columns.get(name, empty) for name in ("annotator", "time", "seconds", "comment", "source")]
     answers = []
+    given = records.columns.get("confidence", empty) if records.format == "clew" else empty
     for place, (kind, sure) in enumerate(zip(kinds.tolist(), confidences, strict=True)):
         if kind not in ANSWER_OF_KIND and only_pairs:
             continue
@@ -246,9 +252,20 @@ def answers_of(records: AnswerTable, *, only_pairs: bool = False) -> list[Answer
                 _seconds(records, place, seconds),
                 _text(comment),
                 _text(source),
+                is_certain(kind, given[place], annotator),
             )
         )
     return answers
+
+
+def is_certain(answer: str, confidence: Any, annotator: Any) -> bool:
+    """Whether a record is a fact: it gives the confidence 1 and names no annotator."""
+    return answer != "unsure" and key_of(confidence) == "1" and _text(annotator) is None
+
+
+def _written_confidence(answer: AnswerRecord) -> float | None:
+    is_plain = answer.confidence == 1 and answer.annotator is None and not answer.certain
+    return None if is_plain else answer.confidence
 
 
 def _text(value: Any) -> str | None:

@@ -75,7 +75,7 @@ def agreement(slots: Iterable[list[Record]], errors: dict[str, AnnotatorErrors] 
     """
     pairs, shared, agreed, answered = [], Counter[str](), Counter[str](), Counter[str]()
     both: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    grouped = list(slots)
+    grouped = [records for records in slots if not records[0].certain]  # a fact is nobody's answer
     everything = sorted((record for records in grouped for record in records), key=lambda record: record.id)
     names: dict[str, str] = {}
     for record in everything:

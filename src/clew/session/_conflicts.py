@@ -23,9 +23,9 @@ Said = dict[tuple[int, int], list[tuple[int, Answer]]]
 
 _GIVEN = "given at the start"
 
-# Prices of a repair. A correction is deliberate. An answer that the clusters did not predict is more likely wrong, and
-# a confirmed answer is more likely right. An unused answer is a little cheaper, to break ties.
-_CORRECTION_PRICE, _UNEXPECTED, _CONFIRMED, _UNUSED = 2.0, 0.75, 2.0, 1 - 1e-6
+# Prices of a repair. A correction or an imported fact is deliberate. An answer that the clusters did not predict is
+# more likely wrong, and a confirmed answer is more likely right. An unused answer is a little cheaper, to break ties.
+_CERTAIN_PRICE, _UNEXPECTED, _CONFIRMED, _UNUSED = 2.0, 0.75, 2.0, 1 - 1e-6
 
 _WORDS = {"same": "the same", "different": "different"}
 
@@ -162,8 +162,8 @@ class Conflicts:
     def _price(self, seq: int) -> float:
         """Price of an event: its confidence, lower if the clusters predicted otherwise, higher if it was confirmed."""
         record = self._ledger.records.get(seq)
-        if record is None:
-            return _CORRECTION_PRICE
+        if record is None or record.certain:
+            return _CERTAIN_PRICE
         doubt = _UNEXPECTED if record.expected not in (None, record.answer) else 1.0
         return record.confidence * doubt * (_CONFIRMED if record.confirmed else 1.0)
 

@@ -133,20 +133,22 @@ class Exchanging:
         who = "import" if annotator is None else check_name(annotator)
         with self._project.writing() as transaction:
             have = {
-                (*sorted((key_of(one.left), key_of(one.right))), one.answer, one.annotator)
+                (*sorted((key_of(one.left), key_of(one.right))), one.answer, one.annotator, one.certain)
                 for one in self._state.ledger.records.values()
                 if one.kind != "which"
             }
             new = []
             for one in found:
                 person = who if one.annotator is None else check_name(one.annotator)
-                payload = self._imported(one)
-                identity = (*sorted((key_of(one.id_1), key_of(one.id_2))), one.answer, person)
+                is_fact = one.certain and annotator is None
+                payload = self._imported(one) | ({"certain": True} if is_fact else {})
+                identity = (*sorted((key_of(one.id_1), key_of(one.id_2))), one.answer, person, is_fact)
                 if identity not in have:
                     have.add(identity)
                     new.append((person, payload))
             if not new:
                 return 0
+            self._state.known.require_consistent([payload for _, payload in new if "certain" in payload])
             event = self._project.append(transaction, "import", who, {"count": len(new), "source": new[0][1]["source"]})
             batch, now = {"batch": event.seq}, utc(self._project.clock())
             transaction.append([("answer", now, person, payload | batch, None) for person, payload in new])

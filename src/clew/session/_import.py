@@ -11,6 +11,7 @@ from clew._frames import as_frame
 from clew._tables import InputFile
 from clew.active import Answer
 from clew.constraints import AnswerRecord, read_answers
+from clew.constraints._answers import is_certain
 from clew.exceptions import ParameterError
 
 _FIELDS = tuple(one.name for one in fields(AnswerRecord))
@@ -35,5 +36,7 @@ def _record(one: Any) -> AnswerRecord:
         one = dict(zip(_FIELDS, one, strict=False))
     if not isinstance(one, Mapping) or not {"id_1", "id_2", "answer"} <= set(one):
         raise ParameterError(f"{one!r}: expected id_1, id_2 and answer.")
-    values = {name: one[name] for name in _FIELDS if one.get(name) not in (None, "")}
-    return AnswerRecord(**values | {"answer": Answer.of(one["answer"]).value})
+    answer = Answer.of(one["answer"]).value
+    values: dict[str, Any] = {"certain": is_certain(answer, one.get("confidence"), one.get("annotator"))}
+    values |= {name: one[name] for name in _FIELDS if one.get(name) not in (None, "")}
+    return AnswerRecord(**values | {"answer": answer})

@@ -20,7 +20,7 @@ from clew.active._questions import MOST_CHECKS, said_in
 from clew.active._strategy import as_strategy
 from clew.constraints import Constraints, key_of
 from clew.constraints._records import AnswerTable, arguments_of
-from clew.exceptions import ConstraintError
+from clew.exceptions import ConstraintError, ContradictoryConstraintsError
 from clew.session._corrections import Correction, in_force
 from clew.session._events import Event
 from clew.session._fit_driver import FitDriver
@@ -33,6 +33,8 @@ _DOUBTFUL = 0.1
 # Source of a pair: "answer" or "correction", and the numbers of the events.
 Source = tuple[str, tuple[int, ...]]
 Entry = tuple[Answered, Source]
+# Added to the place of a fact, so that facts come before all answers in the driver's log.
+_FIRST = -(1 << 60)
 
 
 class Known:
@@ -45,8 +47,8 @@ class Known:
     driver : Questions
         The driver of the questions. Its row numbers are positions of the present rows.
     places, sources : lists of ints and of Source
-        For each entry of the driver's log, the event number that orders it and the events it comes from. For example,
-        a pair answered in events 4 and 9 has the place 4 and the source ``("answer", (4, 9))``.
+        For each entry of the driver's log, the number that orders it and the events it comes from. For example, a pair
+        answered in events 4 and 9 has the place 4 and the source ``("answer", (4, 9))``. Facts have negative places.
     quarantined : set of ints
         Corrections that are not used, because they contradict answers.
     waiting : dict of int to Source
@@ -119,6 +121,10 @@ class Known:
         """
         slot = self.slot(record)
         before = self.slots.get(slot, [])
+        if self._ledger.is_among_facts(record):
+            if self._ledger.is_batch_complete(record):
+                self.build()
+            return False
         if before:
             self.slots[slot] = [*before, record]
             self.update([record.id])
@@ -135,7 +141,11 @@ class Known:
     def update(self, answers: Iterable[int]) -> None:
         """Update the driver after answers or corrections changed. Its log is rewritten from the first change on."""
         changed: set[int] = set()
-        for slot in {self.slot(self._ledger.first_answer(answer)): None for answer in answers}:
+        first = [self._ledger.first_answer(answer) for answer in answers]
+        if any(one.certain for one in first):
+            self.build()
+            return
+        for slot in {self.slot(one): None for one in first}:
             before = self.slots.get(slot)
             if before is None:  # the answer itself was undone before its revision or confirmation
                 continue
@@ -169,7 +179,8 @@ class Known:
     def _enter(self, slot: Any, records: list[Record]) -> None:
         entry = self._entry(slot, records)
         if entry is not None:
-            self._answers[records[0].id] = (entry, ("answer", tuple(record.id for record in records)))
+            place = records[0].id + (_FIRST if records[0].certain else 0)
+            self._answers[place] = (entry, ("answer", tuple(record.id for record in records)))
 
     def _log(self, place: int, source: Source, agrees: bool) -> None:
         """Record the place and the source of an entry that the driver has added."""
@@ -188,10 +199,14 @@ class Known:
         return slots
 
     def slot(self, record: Record) -> Any:
-        """Group key of an answer: its pair of ordinals, or its own number for a question about several rows."""
+        """Group key of an answer: its pair of ordinals, or its own number for a question about several rows.
+
+        A fact is not grouped with answers about the same pair.
+        """
         if record.kind == "which":
             return record.id
-        return self.slot_of(record.left, record.right)
+        pair = self.slot_of(record.left, record.right)
+        return (*pair, "fact") if record.certain else pair
 
     def slot_of(self, left: Any, right: Any) -> tuple[int, int]:
         """Group key of two row ids: their ordinals, lower first."""
@@ -231,9 +246,11 @@ class Known:
         record = records[0]
         if record.kind == "which":
             return self._which(record)
-        first, second = (int(self._rows.position[row]) for row in slot)
+        first, second = (int(self._rows.position[row]) for row in slot[:2])
         if first < 0 or second < 0:
             return None
+        if record.certain:
+            return Answered(Stated(((Pair(first, second), Answer(record.answer)),)), SAME)
         answer, confidence = agreed(records)
         expected = None if record.expected is None else Answer(record.expected)
         if self._rows.ordinal[key_of(record.left)] != slot[0]:
@@ -368,7 +385,7 @@ class Known:
             self.driver.rewind(first)
             self.waiting = {place: source for place, source in self.waiting.items() if place < self.places[first]}
             del self.places[first:], self.sources[first:]
-        after = self.places[-1] if self.places else 0
+        after = self.places[-1] if self.places else _FIRST
         found = {place: self._answers.get(place) or corrected.get(place) for place in sorted(rest) if place > after}
         entries = [(place, *entry) for place, entry in found.items() if entry is not None]
         agrees = self.driver.extend([entry for _, entry, _ in entries])
@@ -412,6 +429,22 @@ class Known:
             must, cannot, must_link_confidence=must_sure, cannot_link_confidence=cannot_sure,
             n_samples=len(self._rows.present),
         )  # fmt: skip
+
+    def require_consistent(self, facts: list[dict[str, Any]]) -> None:
+        """Raise an error if new facts contradict each other, earlier facts or the given constraints."""
+        if not facts:
+            return
+        earlier = [(one.left, one.right, one.answer) for one in self._ledger.records.values() if one.certain]
+        new = [(one["left"], one["right"], one["answer"]) for one in facts]
+        pairs = [(self._rows.positions((left, right)), Answer(answer), 1.0) for left, right, answer in earlier + new]
+        known = self.prior.at_least(1.0) | self._as_constraints([one for one in pairs if min(one[0]) >= 0])
+        if found := known.conflicts(limit=1):
+            names = [str(name) for name in self._rows.names(found[0].chain)]
+            raise ContradictoryConstraintsError(
+                f"Rows {names[0]} and {names[-1]} are stated to be different, but {' = '.join(names)} are stated to be "
+                "the same, all with confidence 1. Nothing was imported. Remove one of these facts, lower its "
+                "confidence, or name its annotator."
+            )
 
     def fresh(self, strategy: Strategy) -> Questions:
         """Another driver about the same rows and number of clusters, without answers."""

@@ -40,6 +40,8 @@ class Record:
         "asked", or the source of the import.
     batch : int or None
         Event number of the import.
+    certain : bool
+        Whether an imported row is a fact and not somebody's answer: it gives the confidence 1 and names no annotator.
     revised : bool
     aside : bool
         Whether a resolved conflict turned the answer into a soft constraint.
@@ -64,6 +66,7 @@ class Record:
     expected: str | None = None
     source: str = "asked"
     batch: int | None = None
+    certain: bool = False
     revised: bool = False
     aside: bool = False
     confirmed: str | None = None
@@ -76,7 +79,8 @@ class Record:
         if self.kind == "which":
             is_choice = self.answer == "same"
             said = [(one, "different" if is_choice and one != self.right else self.answer) for one in self.candidates]
-        more = self.confidence, self.annotator, self.time, self.seconds, self.comment, self.source
+        who = None if self.certain else self.annotator
+        more = self.confidence, who, self.time, self.seconds, self.comment, self.source, self.certain
         return [AnswerRecord(self.left, other, answer, *more) for other, answer in said]
 
 
@@ -112,6 +116,7 @@ class Ledger:
         self._revisions: dict[int, list[int]] = {}
         self.records: dict[int, Record] = {}
         self._batches: dict[int, list[int]] = {}
+        self._batches_with_facts: set[int] = set()
         self._of_kind: dict[str, list[Event]] = {}
         self._asked: dict[
             str, list[int]
@@ -148,6 +153,15 @@ class Ledger:
         added = (*self.events[:1], *self._of_kind.get("rows_added", ()))
         return [(event.body or b"", event.seq not in self.undone) for event in added]
 
+    def is_among_facts(self, record: Record) -> bool:
+        """Whether an answer was imported together with facts, so far."""
+        return record.batch in self._batches_with_facts
+
+    def is_batch_complete(self, record: Record) -> bool:
+        """Whether an imported answer is the last one of its import, so far."""
+        assert record.batch is not None
+        return len(self._batches[record.batch]) == self.event(record.batch).payload["count"]
+
     def first_answer(self, seq: int) -> Record:
         """The first version of an answer."""
         return self._first[seq]
@@ -175,6 +189,8 @@ class Ledger:
             self.n_checks += self._first[event.seq].check
             if payload.get("batch") is not None:
                 self._batches.setdefault(payload["batch"], []).append(event.seq)
+                if self._first[event.seq].certain:
+                    self._batches_with_facts.add(payload["batch"])
             else:
                 for name in ("", event.annotator):
                     self._asked.setdefault(name, []).append(event.seq)
@@ -294,5 +310,5 @@ def _revised(record: Record, event: Event, answer: int) -> Record:
     for change in event.payload["changes"]:
         if change["answer_id"] == answer:
             values = {name: value for name, value in change.items() if name != "answer_id"}
-            return replace(record, revised=True, confirmed=None, **({"aside": False} | values))
+            return replace(record, revised=True, confirmed=None, certain=False, **({"aside": False} | values))
     return record

@@ -732,8 +732,10 @@ class Session:
         answers : path, frame or records
             A file or frame with the columns ``id_1, id_2, answer[, confidence, annotator, time, seconds, comment]`` or
             of another tool (see `clew.constraints.read_answers`), or records as dicts or (id_1, id_2, answer) tuples.
+            A row that gives the confidence 1 and names no annotator is a fact, which holds even if answers are wrong.
+            Facts that contradict each other, or the given constraints, raise an error, and nothing is imported.
         annotator : str, optional
-            Annotator of the answers that name none.
+            Annotator of the answers that name none. No row is a fact then.
         format : str, optional
             The tool that wrote the file. Default: detected from the content.
         """
