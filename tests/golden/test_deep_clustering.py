@@ -7,7 +7,7 @@ import pytest
 
 from clew import Constraints, DeepConstrainedClustering
 from clew.audit._impact import FREE, impact_of
-from clew.audit._models import fixed_model
+from clew.audit._models import fixed_model, squared_model
 from clew.deep._network import NetworkShape, Rows, soft_assignment, target_distribution
 from tests.reference import deep_clustering as reference
 
@@ -98,42 +98,74 @@ def test_loss_of_a_batch_of_all_rows_and_the_objective(seed, limits):
 
 @pytest.mark.parametrize("fraction", [0.0, 0.5, 0.7, 1.0])
 @pytest.mark.parametrize("n_neighbors", [0, 4])
-def test_filter_is_algorithm_9_in_a_clustering_drawn_from_the_shares(seed, fraction, n_neighbors):
+def test_filter_drops_costly_representatives_and_pairs_that_cost_nothing(seed, fraction, n_neighbors):
     pytest.importorskip("torch")
-    from clew.deep._knowledge import DUAL_ROUNDS, N_DRAWS, DeepKnowledge
+    from clew.deep._knowledge import DUAL_ROUNDS, DeepKnowledge
 
     hidden = np.resize(np.arange(3), 60)
-    shares = 0.97 * np.eye(3)[hidden] + 0.01
+    # A third of the rows has sure shares, so some pairs cost nothing.
+    sure = np.where(np.arange(60) % 2, 0.999, 0.9)[:, None]
+    shares = sure * np.eye(3)[hidden] + (1 - sure) / 3
     alike = np.column_stack([np.arange(60), (np.arange(60)[:, None] + 3 * np.arange(1, n_neighbors + 1)) % 60])
     known = Constraints.sample(hidden, 40, noise=0.3, random_state=seed)
     knowledge = DeepKnowledge.of(known, np.arange(3), 60)
     found = knowledge.filtered(shares, alike, fraction, np.random.default_rng(seed))
-    # The same draws: first the representatives, then the clustering.
-    again, n_draws = np.random.default_rng(seed), N_DRAWS if n_neighbors else 1
+    # The same draws: first the representatives, then a sample of those that hold.
+    again, n_draws = np.random.default_rng(seed), reference.draws(fraction) if n_neighbors else 1
     must, cannot = (one.represented(alike, again, n_draws) for one in (knowledge.must_link, knowledge.cannot_link))
-    costs = -np.log(shares) - again.gumbel(size=shares.shape)
     prices = impact_of(
-        fixed_model("network", costs), Constraints(must.rows, cannot.rows, n_samples=60), max_iter=DUAL_ROUNDS
+        fixed_model("network", -np.log(shares)), Constraints(must.rows, cannot.rows, n_samples=60), max_iter=DUAL_ROUNDS
     )
+    free = -FREE * prices.unit
     assert found.cluster_of is knowledge.cluster_of
     for kept, drawn, scores in (
         (found.must_link, must, prices.must_link_score),
         (found.cannot_link, cannot, prices.cannot_link_score),
     ):
-        expected = reference.filtered(scores.tolist(), fraction, -FREE * prices.unit)
-        assert kept.rows.tolist() == drawn.rows[expected].tolist()
-        assert kept.given.tolist() == drawn.given[expected].tolist()
-        negative = reference.filtered(scores.tolist(), 0.0, -FREE * prices.unit)
         together = [sum(shares[i][c] * shares[j][c] for c in range(3)) for i, j in drawn.rows.tolist()]
         chance = [1 - one if drawn is must else one for one in together]
-        weights = reference.filter_weights(chance, negative, expected)
-        np.testing.assert_allclose(n_draws * kept.weight, weights, rtol=1e-9)
-    if fraction == 0:  # pairs that hold in the drawn clustering mostly have no impact, and broken ones mostly have one
-        labels, pairs = costs.argmin(axis=1), np.concatenate([must.rows, cannot.rows])
-        broken = labels[pairs[:, 0]] == labels[pairs[:, 1]]
-        broken[: len(must)] ^= True
-        negative = np.concatenate([prices.must_link_score, prices.cannot_link_score]) < -FREE * prices.unit
-        assert negative[broken].mean() > 0.6 and negative[~broken].mean() < 0.4
+        left = reference.filtered(scores.tolist(), fraction, free)
+        negative = reference.filtered(scores.tolist(), 0.0, free)
+        holding = reference.holding(scores.tolist(), chance, free)
+        sample = again.permutation(holding)[: -(-len(holding) // n_draws)].tolist()
+        weight = {place: len(negative) / len(left) / n_draws for place in left}
+        weight |= {place: len(holding) / len(sample) / n_draws for place in sample}
+        expected = sorted(weight)
+        assert kept.rows.tolist() == drawn.rows[expected].tolist()
+        assert kept.given.tolist() == drawn.given[expected].tolist()
+        np.testing.assert_allclose(kept.weight, [weight[place] for place in expected], rtol=1e-12)
+    # Pairs that hold have no impact, and most broken pairs have one.
+    pairs = np.concatenate([must.rows, cannot.rows])
+    broken = hidden[pairs[:, 0]] == hidden[pairs[:, 1]]
+    broken[: len(must)] ^= True
+    negative = np.concatenate([prices.must_link_score, prices.cannot_link_score]) < free
+    assert negative[broken].mean() > 0.6 and negative[~broken].mean() < 0.4
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.5, 0.9])
+def test_filter_by_kmeans_without_neighbours_is_algorithm_9(seed, fraction):
+    pytest.importorskip("torch")
+    from clew.deep._knowledge import DUAL_ROUNDS
+
+    rng = np.random.default_rng(seed)
+    hidden = np.resize(np.arange(3), 60)
+    X = 4 * np.eye(3)[hidden] + rng.normal(size=(60, 3))
+    known = Constraints.sample(hidden, 40, noise=0.3, random_state=seed)
+    options = {"layers": 4, "n_components": 2, "n_neighbors": 0, "pretrain_epochs": 5, "random_state": seed}
+    start = DeepConstrainedClustering(3, max_iter=0, **options).fit(X, constraints=known)
+    model = DeepConstrainedClustering(3, max_iter=1, filter_fraction=fraction, filter_rule="kmeans", **options)
+    model.fit(X, constraints=known)
+    # The first round starts from the embedding and the centres of a fit without rounds.
+    embedding = start.transform(X)
+    mean = embedding.mean(axis=0)
+    kmeans = squared_model(embedding - mean, 3, start.embedding_centers_ - mean, np.random.default_rng(0))
+    pairs = np.unique(np.sort(known.must_link, axis=1), axis=0), np.unique(np.sort(known.cannot_link, axis=1), axis=0)
+    prices = impact_of(kmeans, Constraints(*pairs, n_samples=60), max_iter=DUAL_ROUNDS)
+    scores = [*prices.must_link_score.tolist(), *prices.cannot_link_score.tolist()]
+    kept = reference.filtered(scores, fraction, -FREE * prices.unit)
+    n_must = len(pairs[0])
+    assert model.used_must_link_.tolist() == [pairs[0][place].tolist() for place in kept if place < n_must]
+    assert model.used_cannot_link_.tolist() == [pairs[1][place - n_must].tolist() for place in kept if place >= n_must]
 
 
 def test_each_group_is_a_cycle_in_a_random_order(seed):

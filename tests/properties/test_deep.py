@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("torch", reason="needs the extra deep")
-from clew.deep._knowledge import DeepKnowledge, Pairs
+from clew.deep._knowledge import LEAST_CHANCE, DeepKnowledge, Pairs
 from clew.deep._network import Rows, soft_assignment, target_distribution
 
 numbers = st.integers(0, 2**32 - 1)
@@ -54,22 +54,45 @@ def test_a_round_sees_every_row_and_every_pair_once_with_its_weight(seed, n_rows
         np.testing.assert_allclose(weights[order], factor * given_pairs.confidence)
 
 
-@given(seed=numbers, fraction=st.sampled_from([0.0, 0.3, 0.95, 1.0]), n_neighbors=st.integers(0, 3))
-def test_a_filter_keeps_less_with_a_larger_fraction_and_the_same_weight(seed, fraction, n_neighbors):
+fractions = st.sampled_from([0.0, 0.3, 0.8, 0.95, 1.0])
+
+
+@given(seed=numbers, fraction=fractions, n_draws=st.integers(1, 5))
+def test_a_filter_drops_the_lowest_scores_and_keeps_the_weight(seed, fraction, n_draws):
+    rng = np.random.default_rng(seed)
+    drawn = some_pairs(rng, 25, 30)
+    drawn = replace(drawn, weight=np.full(len(drawn), 1 / n_draws))
+    scores, chance = (
+        np.minimum(rng.integers(-5, 6, len(drawn)), 0).astype(float),
+        rng.choice([0.0, 0.1, 0.9], len(drawn)),
+    )
+    kept = drawn.kept(scores, chance, -0.5, fraction, n_draws, rng)
+    places = {tuple(pair): place for place, pair in enumerate(drawn.rows.tolist())}
+    used = np.array([places[tuple(pair)] for pair in kept.rows.tolist()], dtype=np.int64)
+    assert (np.diff(used) > 0).all()
+    costly, is_left = scores < 0, np.isin(np.arange(len(drawn)), used)
+    assert (costly & is_left).sum() == costly.sum() - int(fraction * costly.sum())
+    assert scores[costly & is_left].min(initial=0.0) >= scores[costly & ~is_left].max(initial=-5.0)
+    holding = ~costly & (chance > 0)
+    assert (holding & is_left).sum() == -(-holding.sum() // n_draws)
+    assert not (is_left & ~costly & ~holding).any()
+    for group in (costly, holding):
+        if (group & is_left).any():
+            assert kept.weight[group[used]].sum() == pytest.approx(drawn.weight[group].sum())
+
+
+@given(seed=numbers, fraction=fractions, n_neighbors=st.integers(0, 3))
+def test_a_filter_uses_representatives_of_given_pairs(seed, fraction, n_neighbors):
     rng = np.random.default_rng(seed)
     shares = rng.dirichlet(np.full(3, 0.3), size=25)
     alike = (np.arange(25)[:, None] + np.arange(n_neighbors + 1)) % 25
     known = knowledge(some_pairs(rng, 25, 8), some_pairs(rng, 25, 8), 25)
-    none, some = (known.filtered(shares, alike, share, np.random.default_rng(seed)) for share in (0.0, fraction))
+    found = known.filtered(shares, alike, fraction, rng)
     for kind in ("must_link", "cannot_link"):
-        given_pairs, all_of_them, kept = (getattr(one, kind) for one in (known, none, some))
-        assert len(kept) == len(all_of_them) - int(fraction * len(all_of_them))
-        assert {*map(tuple, kept.rows.tolist())} <= {*map(tuple, all_of_them.rows.tolist())}
+        given_pairs, kept = getattr(known, kind), getattr(found, kind)
         assert {*map(tuple, kept.given.tolist())} <= {*map(tuple, given_pairs.rows.tolist())}
         assert all(row in alike[first] for row, first in zip(kept.rows.ravel(), kept.given.ravel(), strict=True))
         assert (kept.rows[:, 0] != kept.rows[:, 1]).all()
-        if len(kept):
-            assert kept.weight.sum() == pytest.approx(all_of_them.weight.sum())
 
 
 @given(seed=numbers, n_rows=st.integers(6, 40))
@@ -104,14 +127,16 @@ def test_triplets_and_groups_stand_for_their_neighbours(seed, batch):
     assert seen["triplets"] == {(a, b, c) for a in (0, 1) for b in (4, 5) for c in (8, 9)}
 
 
-def test_over_many_draws_each_pair_weighs_as_much_as_without_a_filter():
-    rng = np.random.default_rng(0)
-    shares = rng.dirichlet(np.full(3, 2.0), size=40)
-    pairs = np.arange(40).reshape(-1, 2)  # no row is in two pairs, so that each price is the pair's own
-    known = knowledge(Pairs.distinct(pairs[:10], np.ones(10)), Pairs.distinct(pairs[10:], np.ones(10)), 40)
-    total = np.zeros(40)
-    for _ in range(600):
-        for kept in (known.filtered(shares, alone(40), 0.0, rng).must_link,
-                     known.filtered(shares, alone(40), 0.0, rng).cannot_link):  # fmt: skip
-            total[kept.given[:, 0]] += kept.weight
-    np.testing.assert_allclose(total[::2] / 600, 1.0, atol=0.25)
+@given(seed=numbers)
+def test_fraction_zero_only_leaves_out_pairs_that_cost_nothing(seed):
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.full(3, 0.1), size=40)
+    known = knowledge(some_pairs(rng, 40, 20), some_pairs(rng, 40, 20), 40)
+    found = known.filtered(shares, alone(40), 0.0, rng)
+    for kind in ("must_link", "cannot_link"):
+        given_pairs, kept = getattr(known, kind), getattr(found, kind)
+        together = (shares[given_pairs.rows[:, 0]] * shares[given_pairs.rows[:, 1]]).sum(axis=1)
+        chance = 1 - together if kind == "must_link" else together
+        left_out = ~(given_pairs.rows[:, None] == kept.rows[None]).all(axis=2).any(axis=1)
+        assert (chance[left_out] < LEAST_CHANCE).all()
+        assert kept.weight == pytest.approx(np.ones(len(kept)))

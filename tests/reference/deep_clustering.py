@@ -81,8 +81,11 @@ def filtered(scores, fraction, free):
     return sorted(place for _, place in negative[floor(fraction * len(negative)) :])
 
 
-def filter_weights(chance, negative, kept, least=0.05):
-    """Weights of the kept pairs: inverse to their chance of being broken, with the sum of all negative ones."""
-    total = sum(1 / max(chance[place], least) for place in negative)
-    left = sum(1 / max(chance[place], least) for place in kept)
-    return [1 / max(chance[place], least) * total / left for place in kept]
+def holding(scores, chance, free, least=0.01):
+    """Positions of the pairs that cost nothing in the dual, but whose loss is not negligible."""
+    return [place for place, score in enumerate(scores) if score >= free and chance[place] >= least]
+
+
+def draws(fraction, most=20):
+    """The smallest number of draws of which at least one is left on average, at most `most`."""
+    return next((n for n in range(1, most) if n * (1 - fraction) >= 1 - 1e-6), most)

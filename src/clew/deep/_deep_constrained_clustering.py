@@ -80,8 +80,11 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Dimensions of the embedding.
     filter_fraction : float or None, default=None
         None uses all pairs. A number in [0, 1] scores the pairs by their dual impact in the embedding before each
-        round. It keeps must-links and cannot-links with a negative impact, and then drops this share of each, the
-        lowest impact first. Pairs with impact 0 hold anyway and are not used, so 0 is not the same as None.
+        round. Of the must-links and of the cannot-links with a negative impact, it drops this share, the lowest impact
+        first. Pairs that cost nothing are not used either, so 0 is not the same as None.
+    filter_rule : {"soft", "kmeans"}, default="soft"
+        Which pairs cost nothing. "soft": pairs that hold with a probability above 0.99. "kmeans": all pairs that hold
+        in k-means clusters of the embedding. With ``n_neighbors=0``, "kmeans" is Algorithm 9 of [2]_ as it is printed.
     penalty : float, default=10.0
         Weight of a constraint (a must-link, a cannot-link, a known class or a triplet), relative to the weight of a
         row. For a pair it is multiplied by the confidence.
@@ -166,11 +169,12 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     cannot-group contributes as many pairs in each round as it has rows, and new ones are drawn in each round. A batch
     without a constraint learns from its rows alone.
 
-    A filter (Algorithm 9 of [2]_) draws ten representatives of each pair and a clustering, in which each row has one
-    cluster with the probabilities q. In it, a row costs :math:`-\log q` plus Gumbel noise, and the impact of a pair is
-    that of `clew.audit.impact` with these costs. So a pair that holds with probability 0.6 has a negative impact in
-    four of ten rounds. Its loss is divided by that probability, at least 0.05, so that over the rounds a filter with
-    fraction 0 changes little. What is left after dropping a fraction has the weight of all.
+    A filter with the fraction :math:`\alpha` draws :math:`1 / (1 - \alpha)` representatives of each pair, at most 20.
+    Their impact is that of `clew.audit.impact`, where a row costs :math:`-\log q` in a cluster. Nearly all pairs with a
+    negative impact are broken by the most probable clustering. The floor of :math:`\alpha` times their number is
+    dropped, the lowest impact first. About as many are left as are broken without a filter, with the same total
+    weight. So :math:`\alpha` changes which pairs are learned, and not how strongly. One in :math:`1 / (1 - \alpha)` of
+    the other representatives is used, unless the probability that it is broken is below 0.01.
 
     Pre-training minimises the reconstruction error plus, for each row i of a batch and its neighbour j, the negative
     logarithm of :math:`(1 + \lVert z_i - z_j \rVert^2)^{-1}`, divided by its sum over all other rows of the batch [4]_.
@@ -184,8 +188,8 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     Departs from [1]_ and [2]_: neighbours, as said above; pairs are learned in the same batches as rows, so that J is
     one objective; layers are pre-trained together and not one after another. In [2]_, the minus signs of the losses
     are missing, and so is the factor of the fraction: here, the floor of fraction times the number of pairs is dropped.
-    The filter of [2]_ ranks both kinds of pairs together, by k-means in the embedding. But must-links have higher
-    prices, and a pair that holds in the most probable clustering may be far from sure.
+    The filter of [2]_ uses no pair that holds, and no neighbours. It ranks both kinds of pairs together, and what it
+    leaves weighs less than all pairs. ``filter_rule="kmeans"`` does so.
 
     References
     ----------
@@ -225,6 +229,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         "layers": words("auto") | integer(1) | Allowed("a list of integers >= 1", _is_sizes),
         "n_components": integer(1),
         "filter_fraction": number(0, 1) | NONE,
+        "filter_rule": words("soft", "kmeans"),
         "penalty": number(0),
         "size_min": LIMIT,
         "size_max": LIMIT,
@@ -263,6 +268,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         layers: Any = "auto",
         n_components: int = 10,
         filter_fraction: float | None = None,
+        filter_rule: str = "soft",
         penalty: float = 10.0,
         size_min: Any = None,
         size_max: Any = None,
@@ -282,6 +288,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.layers = layers
         self.n_components = n_components
         self.filter_fraction = filter_fraction
+        self.filter_rule = filter_rule
         self.penalty = penalty
         self.size_min = size_min
         self.size_max = size_max
@@ -343,6 +350,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
                 LossWeights(self.reconstruction, self.penalty, self.size_penalty, _MARGIN, least, most),
                 rng,
                 filter_fraction=self.filter_fraction,
+                filter_rule=self.filter_rule,
                 batch_size=self.batch_size,
                 learning_rate=self.learning_rate,
                 max_iter=self.max_iter,
@@ -511,6 +519,7 @@ def deep_clustering(
     rng: np.random.Generator,
     *,
     filter_fraction: float | None,
+    filter_rule: str = "soft",
     batch_size: int,
     learning_rate: float,
     max_iter: int,
@@ -528,8 +537,11 @@ def deep_clustering(
     for n_iter in range(1, max_iter + 1):
         if filter_fraction is None:
             used = knowledge.represented(alike, rng)
-        else:
+        elif filter_rule == "soft":
             used = knowledge.filtered(now.shares, alike, filter_fraction, rng)
+        else:
+            used = knowledge.filtered_by_kmeans(now.embedding, training.centers, filter_fraction)
+            used = used.represented(alike, rng)
         targets = target_distribution(now.shares)
         for step in used.steps(rows, now.shares, targets, batch_size, rng, alike):
             training.cluster(step, weights)
@@ -551,15 +563,17 @@ def _refuse_divergence(stage: str, n_iter: int, objective: float, learning_rate:
 
 
 class _Assigned(NamedTuple):
-    """The shares of all rows in the clusters, and the clusters with the largest shares."""
+    """The embedding, the shares of all rows in the clusters, and the clusters with the largest shares."""
 
+    embedding: SingleArray
     shares: FloatArray
     labels: IntArray
 
 
 def _assigned(rows: Rows, shape: NetworkShape, training: Training) -> _Assigned:
-    shares = soft_assignment(shape.encode(training.weights, rows), training.centers)
-    return _Assigned(shares, shares.argmax(axis=1))
+    embedding = shape.encode(training.weights, rows)
+    shares = soft_assignment(embedding, training.centers)
+    return _Assigned(embedding, shares, shares.argmax(axis=1))
 
 
 def objective(shares: FloatArray, knowledge: DeepKnowledge, weights: LossWeights) -> float:

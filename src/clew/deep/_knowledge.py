@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
 
-from clew.audit._impact import FREE, impact_of
-from clew.audit._models import fixed_model
+from clew.audit._impact import FREE, filter_by_impact, impact_of
+from clew.audit._models import fixed_model, squared_model
 from clew.constraints import Constraints
 from clew.constraints._arrays import distinct_pairs, group_columns
-from clew.deep._network import SMALLEST, FloatArray, IntArray, Rows
+from clew.deep._network import SMALLEST, FloatArray, IntArray, Rows, SingleArray
 from clew.deep._training import Step
 
 # Number of rounds of the subgradient algorithm. The multipliers are only used for one round of training.
 DUAL_ROUNDS = 200
-# Lower bound on the probability that a pair is broken, so that single pairs do not weigh too much.
-_LEAST_CHANCE = 0.05
-# How often a filter draws representatives of each pair in a round, so that several are left after it.
-N_DRAWS = 10
+# A pair that holds costs nothing if the probability that it is broken is lower. Its loss is then below 0.01, too.
+LEAST_CHANCE = 0.01
+# Largest number of representatives of a pair that a filter scores in a round. 20 suffice for a fraction of 0.95.
+MOST_DRAWS = 20
+
+
+def draws_for(fraction: float) -> int:
+    """Number of representatives of each pair, so that about one of them is left after a fraction is dropped.
+
+    >>> [draws_for(fraction) for fraction in (0.0, 0.5, 0.8, 0.95, 1.0)]
+    [1, 2, 5, 20, 20]
+    """
+    least_left = 1 / MOST_DRAWS
+    return ceil(round(1 / max(1 - fraction, least_left), 6))
 
 
 @dataclass(frozen=True)
@@ -61,18 +72,30 @@ class Pairs:
         chosen = repeated[proper]
         return Pairs(rows[proper], self.confidence[chosen], self.given[chosen], self.weight[chosen] / n_draws)
 
-    def kept(self, scores: FloatArray, chance: FloatArray, free: float, fraction: float) -> Pairs:
-        """The pairs with a score below `free`, without a fraction of the lowest.
+    def kept(
+        self,
+        scores: FloatArray,
+        chance: FloatArray,
+        free: float,
+        fraction: float,
+        n_draws: int,
+        rng: np.random.Generator,
+    ) -> Pairs:
+        """Drop a fraction of the pairs with a score below `free`, the lowest first, and pairs that cost nothing.
 
-        `chance` is the probability that a pair is broken, and so has a low score, in a drawn clustering. Its inverse is
-        the weight of the pair: over all draws, each pair then weighs as much as without a filter. The pairs that are
-        left together weigh as much as all pairs below `free`.
+        `chance` is the probability that a pair is broken. Of the pairs that hold, one in `n_draws` is used, at random,
+        so that a round has about as many pairs as without a filter. The pairs that are left of either group weigh as
+        much as the whole group.
         """
         costly = np.flatnonzero(scores < free)
-        left = np.sort(costly[np.argsort(scores[costly], kind="stable")][int(fraction * len(costly)) :])
-        weight = self.weight / np.maximum(chance, _LEAST_CHANCE)
-        weight *= weight[costly].sum() / (weight[left].sum() or 1.0)
-        return Pairs(self.rows[left], self.confidence[left], self.given[left], weight[left])
+        left = costly[np.argsort(scores[costly], kind="stable")][int(fraction * len(costly)) :]
+        holding = np.flatnonzero((scores >= free) & (chance >= LEAST_CHANCE))
+        sample = rng.permutation(holding)[: -(-len(holding) // n_draws)]
+        weight = self.weight.copy()
+        for group, used in ((costly, left), (holding, sample)):
+            weight[used] *= self.weight[group].sum() / (self.weight[used].sum() or 1.0)
+        kept = np.sort(np.append(left, sample))
+        return Pairs(self.rows[kept], self.confidence[kept], self.given[kept], weight[kept])
 
     def with_cycles(self, columns: list[IntArray], alike: IntArray, rng: np.random.Generator) -> WeightedPairs:
         """Add m pairs for each group of m rows: each row with the next one, in a random cyclic order.
@@ -165,32 +188,42 @@ class DeepKnowledge:
         )
 
     def filtered(self, shares: FloatArray, alike: IntArray, fraction: float, rng: np.random.Generator) -> DeepKnowledge:
-        """Draw representatives of the given pairs, and keep those with a negative impact, without the lowest of them.
+        """Draw representatives of the given pairs, and drop those with the lowest impact and those that cost nothing.
 
-        The impact is that in a clustering drawn from the shares, in which each row has one cluster. A fraction of the
-        must-links with a negative impact is dropped, and of the cannot-links. Classes, groups and triplets are not
-        changed.
+        A row costs minus the logarithm of its share in a cluster. A fraction of the must-links with a negative impact
+        is dropped, and of the cannot-links. Classes, groups and triplets are not changed.
         """
-        n_draws = N_DRAWS if alike.shape[1] > 1 else 1
+        n_draws = draws_for(fraction) if alike.shape[1] > 1 else 1
         must, cannot = (one.represented(alike, rng, n_draws) for one in (self.must_link, self.cannot_link))
         if len(must) + len(cannot) == 0:
             return self
-        # The cluster of lowest cost is a draw from the shares: the noise has the Gumbel distribution.
-        costs = -np.log(np.maximum(shares, SMALLEST)) - rng.gumbel(size=shares.shape)
-        stated = Constraints(
-            must.rows,
-            cannot.rows,
-            must_link_confidence=must.confidence,
-            cannot_link_confidence=cannot.confidence,
-            n_samples=len(shares),
-        )
-        found = impact_of(fixed_model("network", costs), stated, max_iter=DUAL_ROUNDS)
+        model = fixed_model("network", -np.log(np.maximum(shares, SMALLEST)))
+        found = impact_of(model, _stated(must, cannot, len(shares)), max_iter=DUAL_ROUNDS)
         free = -FREE * found.unit
         together, apart = ((shares[each.rows[:, 0]] * shares[each.rows[:, 1]]).sum(axis=1) for each in (must, cannot))
         return replace(
             self,
-            must_link=must.kept(found.must_link_score, 1 - together, free, fraction),
-            cannot_link=cannot.kept(found.cannot_link_score, apart, free, fraction),
+            must_link=must.kept(found.must_link_score, 1 - together, free, fraction, n_draws, rng),
+            cannot_link=cannot.kept(found.cannot_link_score, apart, free, fraction, n_draws, rng),
+        )
+
+    def filtered_by_kmeans(self, embedding: SingleArray, centers: SingleArray, fraction: float) -> DeepKnowledge:
+        """Keep the given pairs with a negative impact on k-means in the embedding, without the lowest (Algorithm 9).
+
+        K-means starts from the centres of the network. Both kinds are ranked together.
+        """
+        if len(self.must_link) + len(self.cannot_link) == 0:
+            return self
+        mean = embedding.mean(axis=0, dtype=np.float64)
+        model = squared_model(
+            np.ascontiguousarray(embedding - mean), len(centers), centers - mean, np.random.default_rng(0)
+        )
+        stated = _stated(self.must_link, self.cannot_link, len(embedding))
+        kept = filter_by_impact(impact_of(model, stated, max_iter=DUAL_ROUNDS), fraction)
+        return replace(
+            self,
+            must_link=Pairs.distinct(kept.must_link, kept.must_link_confidence),
+            cannot_link=Pairs.distinct(kept.cannot_link, kept.cannot_link_confidence),
         )
 
     def steps(
@@ -231,3 +264,13 @@ class DeepKnowledge:
                 places[ends[1] :].reshape(-1, 3),
                 overall - shares[batch].mean(axis=0),
             )
+
+
+def _stated(must: Pairs, cannot: Pairs, n_rows: int) -> Constraints:
+    return Constraints(
+        must.rows,
+        cannot.rows,
+        must_link_confidence=must.confidence,
+        cannot_link_confidence=cannot.confidence,
+        n_samples=n_rows,
+    )

@@ -153,10 +153,10 @@ def test_digits_are_clustered_better_than_by_k_means_on_pixels(torch):
 # The filter
 
 
-def test_filter_uses_only_pairs_with_impact(torch, seed):
+def test_filter_by_kmeans_uses_only_pairs_with_impact(torch, seed):
     X, hidden = blobs(seed)
     known = Constraints.sample(hidden, 30, noise=0.3, random_state=seed)
-    options = SMALL | {"pretrain_epochs": 20}
+    options = SMALL | {"pretrain_epochs": 20, "filter_rule": "kmeans", "n_neighbors": 0}
     everything = DeepConstrainedClustering(3, **options).fit(X, constraints=known)
     some = DeepConstrainedClustering(3, filter_fraction=0.0, **options).fit(X, constraints=known)
     fewer = DeepConstrainedClustering(3, filter_fraction=0.9, **options).fit(X, constraints=known)
@@ -165,6 +165,18 @@ def test_filter_uses_only_pairs_with_impact(torch, seed):
         return len(model.used_must_link_) + len(model.used_cannot_link_)
 
     assert n_used(everything) == 30 > n_used(some) > n_used(fewer)
+
+
+def test_filter_leaves_out_given_pairs_without_a_representative(torch, seed):
+    X, hidden = blobs(seed)
+    known = Constraints.sample(hidden, 60, noise=0.3, random_state=seed)
+    model = DeepConstrainedClustering(3, filter_fraction=0.9, **SMALL | {"pretrain_epochs": 20})
+    model.fit(X, constraints=known)
+    for stated, used in (
+        (known.must_link, model.used_must_link_),
+        (known.cannot_link, model.used_cannot_link_),
+    ):
+        assert {*map(tuple, used.tolist())} < {*map(tuple, np.sort(stated, axis=1).tolist())}
 
 
 def test_filter_without_pairs_is_no_filter(torch, seed):
@@ -275,6 +287,7 @@ def test_fewer_rows_than_clusters_and_missing_values_are_refused(torch):
         ),
         ({"layers": [8, 2.5]}, r"layers=\[8, 2.5\]"),
         ({"filter_fraction": 1.5}, "filter_fraction=1.5 .* a number from 0 to 1 or None"),
+        ({"filter_rule": "hard"}, "filter_rule='hard' .* 'soft' or 'kmeans'"),
         ({"learning_rate": 0}, "learning_rate=0 .* expected a finite number > 0"),
         ({"size_min": 5, "size_max": 2}, "size_min=5 is above size_max=2"),
         (
