@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._harness import RESULTS, Report
-from benchmarks.questions import data, say
+from benchmarks.questions import data, efficiency, say
 from clew.active import Auto, Oracle, Questions
 from clew.evaluation import adjusted_rand_score
 
@@ -157,7 +157,8 @@ def summary(
             "-"
             if right is None
             else " / ".join(
-                f"{efficiency(ari, budget, rate, right):.2f}" for budget, ari in zip(BUDGETS, mean, strict=True)
+                f"{efficiency(ari, budget, rate, right, RIGHT_BUDGETS):.2f}"
+                for budget, ari in zip(BUDGETS, mean, strict=True)
             )
         )
         rows.append(row)
@@ -176,11 +177,3 @@ def summary(
         f"and no fall beyond {MOST_FALL}. Three people: at most {MOST_BELOW_KNOWN} below known rates.",
     ]
     return Report("noisy-answers", "ARI if answers are wrong", columns, rows, notes)
-
-
-def efficiency(ari: float, n: int, rate: float, right: NDArray[np.float64]) -> float:
-    """Number of right answers that reach the same ARI, interpolated, over n (1 - H(rate))."""
-    curve = np.maximum.accumulate(right) + 1e-9 * np.arange(len(right))
-    worth = float(np.interp(ari, np.append(0.0, curve), np.append(0, RIGHT_BUDGETS)))
-    wrong = np.array([rate, 1 - rate]) if rate else np.array([1.0])
-    return worth / (n * (1 + float((wrong * np.log2(wrong)).sum())))

@@ -4,7 +4,8 @@
 [--publish]`
 
 Each finished cell (set, strategy, seed) is a line of questions.csv and is not computed again, so a run can be stopped
-and continued, and a part of the table can be made first.
+and continued, and a part of the table can be made first. With `--noise`, the same cells with right answers are computed
+too, if they are not there, and the table has the efficiency.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from statistics import mean, median
@@ -224,6 +225,17 @@ def area(curve: NDArray[np.float64], budgets: Sequence[int]) -> float:
     return float(np.sum(np.diff(width) * (curve[1:] + curve[:-1]) / 2) / (width[-1] - width[0]))
 
 
+def efficiency(ari: float, n: int, wrong: float, right: NDArray[np.float64], budgets: Sequence[int]) -> float:
+    """Number of right answers that reach the same ARI, over n (1 - H(wrong)).
+
+    `right` is the ARI after `budgets` right answers. It is interpolated; without answers it counts as 0.
+    """
+    curve = np.maximum.accumulate(right) + 1e-9 * np.arange(len(right))
+    worth = float(np.interp(ari, np.append(0.0, curve), np.append(0, budgets)))
+    shares = np.array([wrong, 1 - wrong]) if wrong else np.array([1.0])
+    return worth / (n * (1 + float((shares * np.log2(shares)).sum())))
+
+
 @dataclass(frozen=True)
 class People:
     """Who answers, and what they say beforehand."""
@@ -288,8 +300,18 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def summary(results: Results, sets: Sequence[str], strategies: Sequence[str], seeds: Sequence[int]) -> Report:
-    """Mean over the sets: ARI at each budget, and the area; one column with the area on each set."""
+def summary(
+    results: Results,
+    sets: Sequence[str],
+    strategies: Sequence[str],
+    seeds: Sequence[int],
+    wrong: float = 0.0,
+    right: Results | None = None,
+) -> Report:
+    """Mean over the sets: ARI at each budget, and the area; one column with the area on each set.
+
+    With the results of `right` answers, the efficiency at each budget, too.
+    """
     rows = []
     for strategy in strategies:
         curves = {name: results.curve(name, strategy, seeds) for name in sets}
@@ -301,6 +323,7 @@ def summary(results: Results, sets: Sequence[str], strategies: Sequence[str], se
         row |= {f"ari_{budget}": fixed(value) for budget, value in zip(results.budgets, total, strict=True)}
         row["area"] = fixed(area(total, results.budgets))
         row |= {name: fixed(area(found[name], results.budgets)) if name in found else "-" for name in sets}
+        row["efficiency"] = efficiencies(results, right, strategy, sets, seeds, wrong) if right else "-"
         row["sets"] = len(found)
         row["cells"] = sum((name, strategy, seed) in results.cells for name in sets for seed in seeds)
         rows.append(row)
@@ -309,12 +332,13 @@ def summary(results: Results, sets: Sequence[str], strategies: Sequence[str], se
         rows.append(envelope(sets))
     rows += [{"strategy": name, "area": fixed(value)} for name, value in ELSEWHERE.items()]
     for row in rows:
-        for key in ("sets", "cells", *sets, *(f"ari_{budget}" for budget in results.budgets)):
+        for key in ("sets", "cells", "efficiency", *sets, *(f"ari_{budget}" for budget in results.budgets)):
             row.setdefault(key, "-")
     columns = {
         "strategy": "strategy",
         **{f"ari_{budget}": str(budget) for budget in results.budgets},
         "area": "area",
+        **({"efficiency": "efficiency"} if right else {}),
         **{name: name for name in sets},
     }
     notes = [
@@ -325,11 +349,29 @@ def summary(results: Results, sets: Sequence[str], strategies: Sequence[str], se
         "strategies with clusters of their own. Where questions run out, the last value is carried on.",
         "elsewhere: mean area of existing packages over all ten sets, for orientation; full runs only.",
     ]
+    if right:
+        notes.append(
+            "efficiency at n answers: the number of right answers with which the strategy has the same mean ARI, at "
+            f"most {right.budgets[-1]}, divided by n (1 - H(p)); H(p) is the entropy of an answer's correctness."
+        )
     n_cells = len(SETS) * N_SEEDS
     partial = [f"{row['strategy']} ({row['cells']})" for row in rows if row["cells"] not in ("-", n_cells)]
     if partial:
         notes.append(f"Means over fewer than all {n_cells} cells (sets and seeds): {', '.join(partial)}.")
     return Report("questions", "ARI by the number of questions", columns, rows, notes)
+
+
+def efficiencies(
+    results: Results, right: Results, strategy: str, sets: Sequence[str], seeds: Sequence[int], wrong: float
+) -> str:
+    """Efficiency of a strategy at each budget, from the cells that both results have."""
+    cells = [(name, strategy, seed) for name in sets for seed in seeds]
+    both = [cell for cell in cells if cell in results.cells and cell in right.cells]
+    if not both:
+        return "-"
+    curve, best = (np.mean([some.cells[cell] for cell in both], axis=0) for some in (results, right))
+    pairs = zip(results.budgets, curve.tolist(), strict=True)
+    return " / ".join(f"{efficiency(ari, n, wrong, best, right.budgets):.2f}" for n, ari in pairs)
 
 
 def envelope(sets: Sequence[str]) -> dict[str, Any]:
@@ -501,6 +543,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIRECTORY", help="where the files go")
     parser.add_argument("--publish", action="store_true", help="put the table and the picture into docs/benchmarks.md")
     options = parser.parse_args()
+    if not 0 <= options.noise < 0.5:
+        parser.error(f"--noise {options.noise:g}: expected a share from 0 to below 0.5")
     people = People(options.noise, options.unsure, not options.unknown_k)
     if options.ablation:
         known = ablation()
@@ -519,12 +563,19 @@ def main() -> int:
         report = speed([name for name in strategies if name != "no questions"], quick=options.quick)
         failed = [f"{row['strategy']} at {row['rows']:,} rows" for row in report.rows if row["verdict"] == "failed"]
     else:
-        stem = f"questions{'-ablation' if options.ablation else ''}{people.suffix}{'-quick' if options.quick else ''}"
-        results = Results(options.out / f"{stem}.csv", BUDGETS[:2] if options.quick else BUDGETS)
+        stem, right_stem = (
+            f"questions{'-ablation' if options.ablation else ''}{one.suffix}{'-quick' if options.quick else ''}"
+            for one in (people, replace(people, noise=0.0))
+        )
+        budgets, right = BUDGETS[:2] if options.quick else BUDGETS, None
+        results, chosen = Results(options.out / f"{stem}.csv", budgets), {name: known[name] for name in strategies}
         if options.fresh:
             forget(results, sets, strategies, seeds)
-        failed = measure(results, sets, {name: known[name] for name in strategies}, seeds, people)
-        report = summary(results, sets, strategies, seeds)
+        failed = measure(results, sets, chosen, seeds, people)
+        if people.noise:
+            right = Results(options.out / f"{right_stem}.csv", budgets)
+            failed += measure(right, sets, chosen, seeds, replace(people, noise=0.0))
+        report = summary(results, sets, strategies, seeds, people.noise, right)
         report.name = stem.removesuffix("-quick")
         draw(options.out / f"{stem}.png", results, sets, strategies, seeds)
         if options.publish:
