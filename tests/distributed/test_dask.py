@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import time
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -162,14 +165,60 @@ def test_bad_values_and_methods_are_named():
 
 def test_a_worker_out_of_memory_is_explained(monkeypatch):
     X, _ = rows_and_classes()
-
-    def dying(*tasks):
-        raise distributed.scheduler.KilledWorker("block", None, 3)
-
     lazy = da.from_array(X, chunks=(100, 4))
-    monkeypatch.setattr(dask, "compute", dying)
+    monkeypatch.setattr(dask, "compute", _dying)
     with pytest.raises(TooLargeError, match="Workers died several times over the same block"):
         SeededKMeans(3).fit(lazy)
+
+
+@pytest.mark.filterwarnings("ignore")  # the port of the dashboard may be in use
+def test_a_fit_that_fails_leaves_no_blocks_on_the_cluster(monkeypatch):
+    X, _ = rows_and_classes()
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, memory_limit=None
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(dask, "compute", _dying)
+            with dask.config.set(scheduler=None), pytest.raises(TooLargeError) as caught:
+                SeededKMeans(3).fit(da.from_array(X, chunks=(100, 4)))
+        for _ in range(200):
+            if not cluster.scheduler.tasks:
+                break
+            time.sleep(0.05)
+        assert not cluster.scheduler.tasks
+        assert caught.value is not None  # the error and its frames are still alive here, as in a notebook
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_next_fit_works_after_blocks_have_killed_workers():
+    X, _ = rows_and_classes()
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1, "scheduler": None}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=None
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+        deadly = da.from_array(X, chunks=(10, 4)).map_blocks(_end_process, dtype=X.dtype)
+        with pytest.raises(TooLargeError, match="Workers died several times over the same block") as caught:
+            SeededKMeans(3).fit(deadly)
+        found = SeededKMeans(3, random_state=0).fit(da.from_array(X, chunks=(100, 4)))
+        assert (found.labels_.compute() == SeededKMeans(3, random_state=0).fit(X).labels_).all()
+        assert caught.value is not None
+
+
+def _dying(*tasks):
+    raise distributed.scheduler.KilledWorker("block", None, 3)
+
+
+def _end_process(block):
+    if len(block):  # Dask calls it with no rows in this process, to learn the type
+        os._exit(1)
+    return block
 
 
 @pytest.fixture(scope="module")

@@ -86,7 +86,7 @@ class DaskRows:
             for one, some in zip(used.tolist(), chosen, strict=True)
         ]
         found = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
-        for some, values in zip(chosen, computed(tasks), strict=True):
+        for some, values in zip(chosen, self.computed(tasks), strict=True):
             found[some] = values
         return found
 
@@ -96,8 +96,26 @@ class DaskRows:
             dask.delayed(_map)(block, self._prepare, int(self.starts[place]), function, *parts)
             for place, (block, parts) in enumerate(zip(self.blocks, self._parts(aligned), strict=True))
         ]
-        for results in computed(tasks):
+        for results in self.computed(tasks):
             yield from results
+
+    def computed(self, tasks: list[Any]) -> Any:
+        """Compute tasks and return their results, in their order. After an error, the cluster drops the blocks.
+
+        Otherwise the scheduler would go on with blocks that are too large, and workers would die in the next fit.
+        """
+        try:
+            return dask.compute(*tasks)
+        except BaseException as error:
+            for block in self.blocks:
+                if hasattr(block, "release"):  # a future, and not a delayed block of this process
+                    block.release()
+            if type(error).__name__ == "KilledWorker":
+                raise TooLargeError(
+                    f"Workers died several times over the same block ({error.args[0]}). It is probably larger than "
+                    "their memory: make smaller chunks (X.rechunk), or give workers more memory."
+                ) from None
+            raise
 
     def _parts(self, aligned: tuple[Any, ...]) -> Iterator[list[Any]]:
         for place in range(len(self.blocks)):
@@ -205,7 +223,7 @@ class DaskRowLabels(RowLabels):
             tied = self._tied[rows.tied_in(place, self._tied)] - rows.starts[place]
             share = weights[here] if len(weights) else weights
             tallies.append(dask.delayed(_tally)(block, problem.X._prepare, share, tied, self._scoring))
-        total: Tally = computed([dask.delayed(_total)(tallies)])[0]
+        total: Tally = rows.computed([dask.delayed(_total)(tallies)])[0]
         # Sums are added up in a fixed order, so they are exactly equal as long as no label changes.
         before, self._before = self._before, total
         changed = before is None or not (
@@ -247,19 +265,6 @@ def _on_workers(X: Any) -> list[Any]:
     X = X.persist()
     futures = {future.key: future for future in distributed.futures_of(X)}
     return [futures[key] for row in X.__dask_keys__() for key in row]
-
-
-def computed(tasks: list[Any]) -> Any:
-    """Compute tasks and return their results, in their order."""
-    try:
-        return dask.compute(*tasks)
-    except Exception as error:
-        if type(error).__name__ == "KilledWorker":
-            raise TooLargeError(
-                f"Workers died several times over the same block ({error.args[0]}). It is probably larger than their "
-                "memory: make smaller chunks (X.rechunk), or give workers more memory."
-            ) from None
-        raise
 
 
 def _prepared(block: Any, prepare: Prepare | None) -> npt.NDArray[Any]:
