@@ -194,3 +194,10 @@ def test_a_named_model_and_a_chosen_method_review_by_clusters(session):
     assert session.review()[0].answer == "different"
     session.set(method="match-clustering")
     assert not any("compare" in reason for item in session.review() for reason in item.reasons)
+
+
+def test_a_column_whose_texts_share_no_word_is_compared_too(sqlite_url):
+    rows = [{"code": code, "city": city} for code, city in zip("abcdef", ["bonn", "rome"] * 3, strict=True)]
+    with Session.create(sqlite_url, rows, groups="small") as session:
+        assert re.search(r"code +text +compared as text", session.describe())
+        assert "code is different" in session.ask().why

@@ -13,6 +13,7 @@ from clew._validation import check_parameters, integer
 from clew.active._annotators import CERTAIN
 from clew.active._answer_errors import error_rate
 from clew.active._answers import Pair
+from clew.active._match_groups import group_answers
 from clew.active._match_stakes import clusters_around, expected_changes, judged_by_clusters
 from clew.active._strategy import PairOpinions, Strategy
 from clew.active._view import View, distances_to
@@ -123,11 +124,33 @@ class UncertainMatches(Strategy):
         return fitted
 
     def _trusting_fit(self, view: View) -> _Fitted:
-        """Fit the model to all answers and to the pairs that they imply."""
-        model = self._model(view)
-        answers = known_answers(model.candidates.pairs, view.constraints().closure())
+        """Fit the model to all answers and to the pairs that they imply.
+
+        All pairs of a group of vectors look alike, by their distance alone. There, half of the weight of the answers
+        is therefore evidence about groups, see `group_answers`. A pair of records may be the only one of its group
+        that shows what a column says, so that averages would blur it.
+        """
+        model, columns = self._matching(view)
+        known = view.constraints()
+        closed = known.closure()
+        answers = known_answers(model.candidates.pairs, closed)
         features = model.candidates.features[answers.places]
         coefficients, covariance = model.posterior(features, answers.same, answers.weights)
+        said = _votes(view)[:, :2]
+        places = model.candidates.places_of(said)
+        if columns or not (places >= 0).any():
+            return _Fitted(view.n_answers, model.log_odds(coefficients), covariance)
+        components = np.asarray(closed.component_of, dtype=np.int64)
+        inside, clusters = clusters_around(
+            places[places >= 0], model.candidates.pairs, model.log_odds(coefficients), components, known,
+            _MISSING_WEIGHT, np.random.default_rng(self.random_state),
+        )  # fmt: skip
+        groups = group_answers(model.candidates, inside, clusters, said[places >= 0])
+        coefficients, covariance = model.posterior(
+            np.concatenate([features, groups.features]),
+            np.concatenate([answers.same, groups.same]),
+            np.concatenate([answers.weights, groups.weights]) / 2,
+        )
         return _Fitted(view.n_answers, model.log_odds(coefficients), covariance)
 
     def _doubting_fit(self, view: View) -> _Fitted | None:

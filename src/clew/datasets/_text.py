@@ -18,6 +18,8 @@ COMPONENTS_OF_SHORT = 50
 SHORT = 200
 
 _FEATURES = 50_000
+# Reason why a column of texts has no vectors. Duplicate records are still compared by it.
+NO_SHARED_WORDS = "no two of its texts share a word"
 
 
 def text_vectors(texts: list[str], model: Any, random_state: int) -> tuple[NDArray[np.float64] | None, str]:
@@ -85,7 +87,7 @@ def _tfidf(texts: list[str], random_state: int) -> tuple[NDArray[np.float64] | N
         except ValueError:  # no term, or none that two texts share
             continue
     if not parts:
-        return None, "no two of its texts share a word"
+        return None, NO_SHARED_WORDS
     terms = sparse.hstack(list(parts.values()), format="csr")
     how = " and ".join(parts)
     of_known = reduced(terms, random_state, COMPONENTS_OF_SHORT if short else COMPONENTS)

@@ -25,6 +25,7 @@ from clew.constraints import key_of
 from clew.datasets import Encoded, Table, as_table, encode
 from clew.datasets._encode import aligned
 from clew.datasets._read import sources as sources_of
+from clew.datasets._text import NO_SHARED_WORDS
 from clew.exceptions import DataError, FileError, NotFoundError, ParameterError
 
 IntArray = npt.NDArray[np.int64]
@@ -333,7 +334,11 @@ class ProjectRows:
     @cached_property
     def compared(self) -> Table | None:
         """The columns to compare as records. None if rows are numbers, vectors or images: then `X` is compared."""
-        kind_of = {column.name: column.kind for column in self.encoded.columns if column.kind != "left out"}
+        kind_of = {
+            column.name: "text" if column.how == NO_SHARED_WORDS else column.kind
+            for column in self.encoded.columns
+            if column.kind != "left out" or column.how == NO_SHARED_WORDS
+        }
         kinds = set(kind_of.values())
         if kinds & {"vector", "image"} or not kinds & {"text", "category", "date"}:
             return None
@@ -346,8 +351,11 @@ class ProjectRows:
         lines = [("column", "read as", "how")]
         for column in self.encoded.columns:
             differs = "by the difference and " if column.kind in ("number", "date") else ""
-            is_used = column.kind != "left out"
-            lines.append((column.name, column.kind, f"compared {differs}as text" if is_used else column.how))
+            if column.name in self.compared.values:
+                kind = "text" if column.kind == "left out" else column.kind
+                lines.append((column.name, kind, f"compared {differs}as text"))
+            else:
+                lines.append((column.name, column.kind, column.how))
         return aligned(lines)
 
     @cached_property
