@@ -30,8 +30,8 @@ class GroupAnswers(NamedTuple):
 def group_answers(candidates: Candidates, inside: IntArray, clusters: IntArray, asked: IntArray) -> GroupAnswers:
     """Turn answers into evidence about clusters that satisfy all of them.
 
-    An answer counts for the two clusters of its rows: "same" within one cluster, "different" between two. A cluster that has
-    only answers "different" also counts as one answer "same", because its rows stayed together. For example, with the
+    An answer counts for the two clusters of its rows: "same" within one cluster, "different" between two. A cluster
+    whose answers are all "different" also counts as one answer "same", because its rows stayed together. With the
     clusters {0, 1, 2} and {3, 4}, the answer "different" about (0, 3) gives the mean of the candidates between both as
     "different", and the means within {0, 1, 2} and within {3, 4} as "same".
 
