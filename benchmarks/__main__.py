@@ -53,6 +53,7 @@ BENCHMARKS = {
     "many-records": many_records.run,
     "many-rows": many_rows.run,
     "many-rows-speed": many_rows.run_speed,
+    "many-groups": many_rows.run_groups,
     "digest": digest.run,
     "quality": quality.run,
     "seeding": seeding.run,

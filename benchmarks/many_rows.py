@@ -2,7 +2,7 @@
 
 `python -m benchmarks many-rows` compares the ARI on MNIST and Fashion-MNIST (60,000 rows, 50 principal components) and
 on six drawn tables. `python -m benchmarks many-rows-speed` measures processor seconds, memory and recall, also with
-5,000 groups.
+5,000 groups. `python -m benchmarks many-groups` measures questions about many groups of an unknown number.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from benchmarks.questions import published
 from clew._neighbours import nearest_neighbours
 from clew.active import Auto, Oracle, Questions
 from clew.evaluation import adjusted_rand_score
+from clew.graph._kernels import standard
+from clew.hierarchical._average_tree import average_tree
 
 BUDGETS = (50, 100, 200)
 N_EXACT = 10_000
@@ -162,6 +164,66 @@ def waiting(n_rows: int, k: int) -> dict[str, float]:
 
     found["megabytes"] = peak_megabytes(work)
     return found
+
+
+# Rows, groups, distribution of their sizes, and their standard deviation. The means have one of 1.5 in 16 columns.
+GROUPS = (
+    (20_000, 200, "equal", 0.8),
+    (20_000, 200, "heavy-tailed", 0.8),
+    (20_000, 2_000, "equal", 0.5),
+    (20_000, 2_000, "heavy-tailed", 0.8),
+    (60_000, 5_000, "log-normal", 0.5),
+    (60_000, 5_000, "equal", 0.8),
+)
+
+
+def run_groups(*, quick: bool) -> Report:
+    tables = ((1_500, 150, "equal", 0.5),) if quick else GROUPS
+    rows = []
+    for n_rows, k, sizes, spread in tables:
+        found = in_fresh_process(unknown, n_rows=n_rows, k=k, sizes=sizes, spread=spread)
+        rows.append({"rows": n_rows, "groups": k, "sizes": sizes, "spread": spread, **found})
+        print(rows[-1], flush=True)
+    columns = {
+        "rows": "rows",
+        "groups": "groups",
+        "sizes": "sizes",
+        "spread": "spread",
+        "first": "first question, s",
+        "longest": "longest next, s",
+        **{f"ari_{budget}": f"ARI at {budget}" for budget in BUDGETS},
+        "linkage": "average linkage, true k",
+    }
+    notes = [
+        "Processor seconds, one thread, right answers, one seed, 16 columns. The number of groups is unknown to Auto."
+        " The last column cuts the same tree of all rows, or of 30,000 of them, at the true number of groups."
+    ]
+    return Report("many-groups", "Questions about many groups of an unknown number", columns, rows, notes)
+
+
+def unknown(n_rows: int, k: int, sizes: str, spread: float) -> dict[str, float]:
+    """Processor seconds of questions, and the ARI after some answers, if the number of groups is unknown."""
+    rng = np.random.default_rng(1)
+    shares = {"equal": np.ones(k), "log-normal": rng.lognormal(size=k), "heavy-tailed": rng.pareto(1.5, size=k) + 0.2}
+    y = rng.choice(k, n_rows, p=shares[sizes] / shares[sizes].sum())
+    X = (rng.normal(size=(k, 16)) * 1.5)[y] + rng.normal(size=(n_rows, 16)) * spread
+    questions, oracle, seconds, found = Questions(X, random_state=0), Oracle(y), [], {}
+    for n_asked in range(max(BUDGETS) + 1):
+        started = time.process_time()
+        if n_asked in BUDGETS:
+            found[f"ari_{n_asked}"] = adjusted_rand_score(y, questions.labels())
+            started = time.process_time()
+        if (pair := questions.ask()) is not None:
+            questions.tell(pair, oracle(pair))
+        seconds.append(time.process_time() - started)
+    kept = np.sort(rng.choice(n_rows, min(n_rows, 30_000), replace=False))
+    linkage = average_tree(standard(X[kept])).labels(len(np.unique(y[kept])))
+    return {
+        "first": seconds[0],
+        "longest": max(seconds[1:]),
+        "linkage": adjusted_rand_score(y[kept], linkage),
+        **found,
+    }
 
 
 def recall(points: Any) -> float:

@@ -17,6 +17,7 @@ from clew.active._answer_errors import check_question, is_crowd, n_used, own_pro
 from clew.active._answers import Pair
 from clew.active._explore_consolidate import half_placed
 from clew.active._group_sizes import Comparison, data_show_small_groups, groups_keep_appearing
+from clew.active._group_tree import TreeQuestions
 from clew.active._posterior import Posterior
 from clew.active._representatives import LabelsAt, MicroClusters, n_micro_clusters, point_view
 from clew.active._second_opinions import (
@@ -80,7 +81,8 @@ class Auto(Strategy):
     groups : {"auto", "large", "small"}, default="auto"
         "small" is for very many groups of few rows, such as duplicate records: `UncertainMatches` then asks and makes
         the labels, with the same parameters. The number of groups need not be known. "auto" finds out: groups are large
-        if their number is given, else the data or the first answers decide (`docs/duplicates.md` says how).
+        if their number is given, else the data or the first answers decide (`docs/duplicates.md` says how). If there
+        are many groups of vectors, questions are about a tree of clusters.
     n_neighbors : int, default=10
         Number of neighbours of a row in the graph. For small groups: number of nearest rows that are candidates.
     random_state : int, default=0
@@ -117,8 +119,8 @@ class Auto(Strategy):
             if (test := self.comparison_pair(view)) is not None:
                 yield test
                 continue
-            if self.has_small_groups(view):
-                question = self._matches().next_question(view)
+            if (asker := self._other_asker(view)) is not None:
+                question = asker.next_question(view)
                 if question is None:
                     return
                 yield question
@@ -144,9 +146,9 @@ class Auto(Strategy):
             yield model.in_rows(question)
 
     def labels(self, view: View) -> IntArray:
-        """Labels by `GraphPropagation` from all constraints, or by `MatchClustering` for small groups."""
-        if self.has_small_groups(view):
-            return self._matches().labels(view)
+        """Labels by `GraphPropagation` from all constraints, by a tree for many groups, or by `MatchClustering`."""
+        if (asker := self._other_asker(view)) is not None:
+            return asker.labels(view)
         model = self._model(view)
         return model.labels_of_rows(*self._labels(model, doubtful=self._expects_errors(view)))
 
@@ -196,16 +198,33 @@ class Auto(Strategy):
             return self.groups == "small"
         if data_show_small_groups(view):
             return True
-        if not groups_keep_appearing(view):
+        if view.records is None or not groups_keep_appearing(view):
             return False
         compared = self._comparison(view)
         return compared.next_pair(view) is None and compared.small_is_better(view)
 
+    def has_many_groups(self, view: View) -> bool:
+        """Whether the answers about vectors show more groups than large groups of an unknown number can be."""
+        return self._may_be_many(view) and self._tree().has_many_groups(view, self._guess(view))
+
     def comparison_pair(self, view: View) -> Pair | None:
-        """The next question that tells whether groups are large or small, if that is in doubt."""
+        """The next question that tells whether groups are large, many, or small, if that is in doubt."""
+        if self._may_be_many(view):
+            return self._tree().comparison_pair(view)
         if self.groups != "auto" or view.n_clusters is not None or data_show_small_groups(view):
             return None
-        return self._comparison(view).next_pair(view) if groups_keep_appearing(view) else None
+        if view.records is None or not groups_keep_appearing(view):
+            return None
+        return self._comparison(view).next_pair(view)
+
+    def _may_be_many(self, view: View) -> bool:
+        """Whether the rows are vectors in groups of an unknown number, and new groups keep appearing."""
+        if self.groups != "auto" or view.n_clusters is not None or view.records is not None:
+            return False
+        if data_show_small_groups(view):
+            return False
+        self._tree().prepare(view)
+        return groups_keep_appearing(view)
 
     def _comparison(self, view: View) -> Comparison:
         def compare() -> Comparison:
@@ -230,6 +249,15 @@ class Auto(Strategy):
         model = self._model(view)
         return model.doubts_of_rows(answer_doubts(model.view, self._beliefs(model)))
 
+    def _other_asker(self, view: View) -> UncertainMatches | TreeQuestions | None:
+        """What asks and makes the labels instead, if groups are small or many; None if they are few and large."""
+        if self.has_small_groups(view):
+            return self._matches()
+        return self._tree() if self.has_many_groups(view) else None
+
+    def _tree(self) -> TreeQuestions:
+        return TreeQuestions(self.random_state)
+
     def _matches(self) -> UncertainMatches:
         return UncertainMatches(n_neighbors=self.n_neighbors, random_state=self.random_state)
 
@@ -249,7 +277,7 @@ class Auto(Strategy):
 
         def labels_of_rows(labels: IntArray, labels_at: LabelsAt | None) -> IntArray:
             if labels_at is None:
-                return of_points.voted_labels(labels)
+                return of_points.nearest_labels(labels)
             return of_points.labels(labels, labels_at, between, self._partitions(view, micro, kernels))
 
         return _Model(inner, between, self._n_clusters(view), of_points.in_rows, labels_of_rows, of_points.doubts)
@@ -270,7 +298,11 @@ class Auto(Strategy):
         """The given number of clusters; else the number of neighbourhoods, and at least the guess from the spectrum."""
         if view.n_clusters is not None:
             return view.n_clusters
-        return min(max(guess_n_clusters(self._neighbor_graph(view)), len(view.neighbourhoods)), view.n_rows)
+        return min(max(self._guess(view), len(view.neighbourhoods)), view.n_rows)
+
+    def _guess(self, view: View) -> int:
+        """The number of clusters that the spectrum suggests."""
+        return guess_n_clusters(self._neighbor_graph(view))
 
     def _neighbor_graph(self, view: View) -> NeighborGraph:
         """The graph of rows or micro-clusters."""
@@ -287,7 +319,7 @@ class Auto(Strategy):
 
         Neighbourhoods found later do not change them.
         """
-        n_clusters = view.n_clusters or guess_n_clusters(self._neighbor_graph(view))
+        n_clusters = view.n_clusters or self._guess(view)
         key = f"{self._key} kernels {n_clusters}"
         return view.once(key, lambda: build_kernels(self._neighbor_graph(view), n_clusters, self.random_state))
 
@@ -305,7 +337,9 @@ class Auto(Strategy):
 
         With very many groups, the posterior over all of them would take minutes, so answers are facts.
         """
-        return view.expects_errors and len(view.answer_arrays.first) > 0 and (view.n_clusters or 1) <= MANY_GROUPS
+        if not view.expects_errors or not len(view.answer_arrays.first) or (view.n_clusters or 1) > MANY_GROUPS:
+            return False
+        return not self.has_many_groups(view)
 
     def _posterior(self, model: _Model) -> _ClassProbabilities:
         """Class probabilities of all rows, recomputed only if the rows that the model uses have changed."""

@@ -1,8 +1,9 @@
 """Detect whether the rows form a few large groups or very many small groups, from the data and the first answers.
 
 Groups are small if most rows have a neighbour that is far nearer than the distances to their other neighbours suggest.
-Otherwise groups are assumed to be large, until new ones keep appearing. Then a few questions compare two partitions
-made without answers, one into large and one into small groups: are two random rows of one group the same?
+Otherwise groups are assumed to be large, until new ones keep appearing. Then a few questions about records compare two
+partitions made without answers, one into large and one into small groups: are two random rows of one group the same?
+The groups of vectors may be many, too; see `_group_tree`.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ _NEAR, _SHARE_NEAR = 0.5, 0.4
 # If at most this share of the first answers is "same", new groups keep appearing, and two partitions are compared. Rows
 # with texts are more often records, so fewer answers are enough.
 _N_FIRST, _N_FIRST_RECORDS, _FEW_SAME = 19, 6, 0.05
-# Number of pairs of each partition that are asked about. With texts, fewer pairs of large groups are enough if all
-# differ.
-_N_LARGE, _N_LARGE_RECORDS, _N_SMALL = 12, 6, 4
+# Number of pairs of each partition that are asked about. The second number of pairs of large groups is enough if all of
+# them differ.
+_N_LARGE, _N_LARGE_IF_DIFFERENT, _N_SMALL = 12, 6, 4
 
 
 def near_duplicates(X: npt.NDArray[np.float64]) -> float:
@@ -85,10 +86,8 @@ class Comparison(NamedTuple):
 
     def next_pair(self, view: View) -> Pair | None:
         """The next pair to ask about; None if the answers decide between the partitions."""
-        large = self.large
-        if view.records is not None:
-            first = large[:_N_LARGE_RECORDS]
-            large = first if all(view.known(*pair.key) is DIFFERENT for pair in first) else large
+        first = self.large[:_N_LARGE_IF_DIFFERENT]
+        large = first if all(view.known(*pair.key) is DIFFERENT for pair in first) else self.large
         return next((pair for pair in (*self.small, *large) if view.is_open(*pair.key)), None)
 
     def small_is_better(self, view: View) -> bool:

@@ -5,7 +5,7 @@ that are nearer to it than to any other sampled row. The graph, the kernels and 
 sampled rows, and questions are about them, as in the exact form. A row that is named in answers or prior constraints
 and is not a medoid becomes a point of its own, so that no constraint is lost and answers about two rows of one
 micro-cluster may differ. Labels of all other rows come from their neighbours among the medoids, or, where these
-disagree, from the model that is fitted to the sample.
+disagree, from the model that is fitted to the sample. With very many groups, they come from the nearest cluster mean.
 """
 
 from __future__ import annotations
@@ -122,16 +122,6 @@ class MicroClusters:
             block = labels[voters[begin : begin + _BLOCK]]
             disputed[begin : begin + _BLOCK] = (block != block[:, :1]).any(axis=1)
         return labels[voters[:, 0]], np.flatnonzero(disputed)
-
-    def vote(self, rows: IntArray, labels: IntArray) -> IntArray:
-        """Labels of some rows by a weighted vote of the medoids around each row."""
-        found = [rows[:0]]
-        for begin in range(0, len(rows), _BLOCK):
-            voters, weights = (one[rows[begin : begin + _BLOCK]] for one in self.voters)
-            said = labels[voters]
-            votes = np.einsum("ij,ijk->ik", weights, said[:, :, None] == said[:, None])
-            found.append(said[np.arange(len(said)), votes.argmax(axis=1)])
-        return np.concatenate(found)
 
     def partitions(self, kernels: KernelSum) -> npt.NDArray[np.int32]:
         """The base partitions of all rows."""
@@ -342,9 +332,20 @@ class PointView:
 
         return self.points.labels(of_points, self._named, predict)
 
-    def voted_labels(self, of_points: IntArray) -> IntArray:
-        """Labels of all rows from the labels of points, without a model that predicts rows."""
-        return self.points.labels(of_points, self._named, lambda rows: self.points.micro.vote(rows, of_points))
+    def nearest_labels(self, of_points: IntArray) -> IntArray:
+        """Labels of all rows from the labels of points, without a model: those of the nearest mean of a cluster.
+
+        With very many small groups, the medoids around a row say less than the means of clusters.
+        """
+        micro = self.points.micro
+        columns, n_clusters = self.points.columns, int(of_points.max()) + 1
+        sizes = np.bincount(of_points, minlength=n_clusters)
+        member = sparse.csr_array((1 / sizes[of_points], (of_points, np.arange(len(of_points)))))
+        present = np.flatnonzero(sizes)
+        labels = present[_nearest(micro.columns, (member @ columns)[present], 1)[0][:, 0]]
+        kept = np.concatenate([micro.medoids, self._named])
+        labels[kept] = of_points[self.points(kept)]
+        return labels
 
     def follow(self, of: View, named: IntArray) -> None:
         """Take the latest answers, the rows that they name, and the pending questions."""
@@ -391,10 +392,11 @@ def point_view(view: View, micro: MicroClusters) -> PointView:
     """The view of the points of a view. It depends on the view alone, however the answers came."""
     named = _named_rows(view)
     extra = named[micro.medoids[micro.of_row[named]] != named]
-    last: PointView | None = view.latest.get("points")
+    key = f"points {len(micro.medoids)}"
+    last: PointView | None = view.latest.get(key)
     if last is None or last.view.n_clusters != view.n_clusters or not np.array_equal(last.points.extra, extra):
         component_of = view.once("certain components", lambda: view.prior.at_least(1.0).closure().component_of)
-        view.latest["points"] = last = PointView(view, Points.of(micro, extra, component_of))
+        view.latest[key] = last = PointView(view, Points.of(micro, extra, component_of))
     last.follow(view, named)
     return last
 

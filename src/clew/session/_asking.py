@@ -173,10 +173,13 @@ class Asking:
         return {"settings": {"strategy": {"name": name, "parameters": {}, "automatic": True}}, "reason": reason}
 
     def _groups_are_small(self) -> bool:
-        """Whether there are very many groups of few rows, or the default strategy is about to find out."""
+        """Whether there are many groups, or the default strategy is about to find out."""
         driver = self._state.known.driver
-        is_comparing = isinstance(driver.strategy, Auto) and driver.strategy.comparison_pair(driver.view) is not None
-        return is_comparing or has_small_groups(self._state.ledger.settings, driver)
+        if isinstance(driver.strategy, Auto) and (
+            driver.strategy.comparison_pair(driver.view) is not None or driver.strategy.has_many_groups(driver.view)
+        ):
+            return True
+        return has_small_groups(self._state.ledger.settings, driver)
 
     # -- undoing and revising --------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""`Auto` finds out whether groups are large or small."""
+"""`Auto` finds out whether groups are large, many, or small."""
 
 from __future__ import annotations
 
@@ -47,19 +47,28 @@ def test_equal_rows_of_discrete_data_are_no_duplicates(seed):
     assert near_duplicates(np.zeros((200, 2))) == 0
 
 
-def test_answers_tell_that_groups_are_small(seed):
+def test_answers_tell_that_groups_are_many(seed):
     X, y = groups(seed, np.arange(100) % 25 + 1)
     questions = Questions(X, Auto(), random_state=0)
-    assert not questions.strategy.has_small_groups(questions.view)
+    assert not questions.strategy.has_many_groups(questions.view)
     answered(questions, y, 50)
-    assert questions.strategy.has_small_groups(questions.view)
+    assert questions.strategy.has_many_groups(questions.view)
+    assert not questions.strategy.has_small_groups(questions.view)
     assert adjusted_rand_score(y, questions.labels()) > 0.9
 
 
 def test_answers_tell_that_groups_are_large(seed):
-    X, y = groups(seed, np.full(30, 10), n_columns=2, spread=0.5)
+    X, y = groups(seed, np.full(4, 75), spread=0.3)
     questions = answered(Questions(X, Auto(), random_state=0), y, 45)
     assert not questions.strategy.has_small_groups(questions.view)
+    assert not questions.strategy.has_many_groups(questions.view)
+
+
+def test_a_given_number_or_size_of_groups_is_not_questioned(seed):
+    X, y = groups(seed, np.arange(100) % 25 + 1)
+    for settings in ({"strategy": Auto(), "n_clusters": 100}, {"strategy": Auto(groups="large")}):
+        questions = answered(Questions(X, random_state=0, **settings), y, 45)
+        assert not questions.strategy.has_many_groups(questions.view)
 
 
 def test_a_table_with_few_duplicates_is_found_out_soon(seed):
