@@ -111,7 +111,8 @@ class UncertainMatches(Strategy):
         def match() -> _Matching:
             matcher = Matcher.of(view.X if view.records is None else view.records, self.n_neighbors)
             candidates = build_candidates(matcher.rows, matcher.fields, matcher.keys, np.random.default_rng(0))
-            return _Matching(PairModel.of(candidates, _PRIOR_STRENGTH), [field.name for field in matcher.fields])
+            kinds = {field.name: field.kind for field in matcher.fields}
+            return _Matching(PairModel.of(candidates, _PRIOR_STRENGTH), kinds)
 
         return view.once(f"matches {self.n_neighbors}", match)
 
@@ -130,7 +131,7 @@ class UncertainMatches(Strategy):
         is therefore evidence about groups, see `group_answers`. A pair of records may be the only one of its group
         that shows what a column says, so that averages would blur it.
         """
-        model, columns = self._matching(view)
+        model, kinds = self._matching(view)
         known = view.constraints()
         closed = known.closure()
         answers = known_answers(model.candidates.pairs, closed)
@@ -138,7 +139,7 @@ class UncertainMatches(Strategy):
         coefficients, covariance = model.posterior(features, answers.same, answers.weights)
         said = _votes(view)[:, :2]
         places = model.candidates.places_of(said)
-        if columns or not (places >= 0).any():
+        if kinds or not (places >= 0).any():
             return _Fitted(view.n_answers, model.log_odds(coefficients), covariance)
         components = np.asarray(closed.component_of, dtype=np.int64)
         inside, clusters = clusters_around(
@@ -206,12 +207,12 @@ class UncertainMatches(Strategy):
 
     def _words(self, view: View, place: int) -> str:
         """How the two rows of a candidate compare; empty for vectors, and for a pair that is no candidate."""
-        (model, columns), records = self._matching(view), view.records
+        (model, kinds), records = self._matching(view), view.records
         if records is None or place < 0:
             return ""
-        pair = model.candidates.pairs[place]
+        pair, columns = model.candidates.pairs[place], tuple(kinds)
         cells = {name: records.column(name)[pair] for name in columns}
-        fields = fields_of(Table(records.source, cells, tuple(columns), 2), columns, dict.fromkeys(columns, "text"))
+        fields = fields_of(Table(records.source, cells, columns, 2), columns, kinds)
         return comparison(fields, model.candidates.levels[place].tolist(), 0, 1)
 
     def certain_constraints(self, view: View) -> Constraints | None:
@@ -273,10 +274,10 @@ def _times_asked(view: View, candidates: Candidates) -> IntArray:
 
 
 class _Matching(NamedTuple):
-    """The pair model before the first answer, and the names of the compared columns, none for vectors."""
+    """The pair model before the first answer, and the kind of each compared column; vectors have none."""
 
     model: PairModel
-    columns: list[str]
+    kinds: dict[str, str]
 
 
 class _Doubts(NamedTuple):

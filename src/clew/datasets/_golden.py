@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.datasets._as_table import as_table
-from clew.datasets._read import MISSING, Table
+from clew.datasets._read import Table
+from clew.datasets._written import NO_VALUES
 from clew.exceptions import DataError
 
 # Whole numbers below this are exact as floats.
@@ -19,7 +20,8 @@ def golden_records(data: Any, groups: Any) -> Table:
     """Merge the records of each group into one.
 
     In each column, the most frequent value that is not missing is chosen. Ties go to the longest text, and then to the
-    first row. A column in which a group has no value stays empty. Whole numbers are written as integers.
+    first row. Cells such as "-" and "unknown" are missing. A column in which a group has no value stays empty. Whole
+    numbers are written as integers.
 
     Parameters
     ----------
@@ -60,7 +62,7 @@ def _golden_values(values: npt.NDArray[Any], place: npt.NDArray[np.int64], n_gro
     """The value of each group in one column; "" or NaN if a group has none."""
     if values.dtype == object:
         texts = np.array([str(value).strip() for value in values.tolist()], dtype=object)
-        there = np.array([text.lower() not in MISSING for text in texts.tolist()], dtype=bool)
+        there = np.array([text.lower() not in NO_VALUES for text in texts.tolist()], dtype=bool)
         golden: npt.NDArray[Any] = np.full(n_groups, "", dtype=object)
     else:
         texts, there = values, ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew._words import counted
+from clew.datasets._read import MISSING
 
 # Words for "no value". They are missing values in columns of numbers and dates, but not in categories.
 PLACEHOLDERS = frozenset(
@@ -25,6 +26,13 @@ PLACEHOLDERS = frozenset(
      "n.a.", "n.a", "na.", "n.d.", "nd", "not available", "not applicable", "no data", "pending", "undefined", "#n/a",
      "#na", "#value!", "#div/0!", "#ref!", "#num!", "#name?", "#null!", "<na>", "nat", "k.a.", "k. a.", "unbekannt",
      "keine angabe", "offen"}
+)  # fmt: skip
+
+# Placeholders that are no value of a record's text either. Words such as "x", "nil" and "pending" may be values.
+NO_VALUES = MISSING | frozenset(
+    {"-", "--", "---", "–", "—", ".", "..", "...", "??", "???", "unknown", "tbd", "tba", "tbc", "n.a.", "n.a", "na.",
+     "n.d.", "not available", "not applicable", "no data", "undefined", "#n/a", "#na", "#value!", "#div/0!", "#ref!",
+     "#num!", "#name?", "#null!", "<na>", "k.a.", "k. a.", "unbekannt", "keine angabe"}
 )  # fmt: skip
 
 # Number of cells that are tried first, because most text columns are neither numbers nor dates.

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.datasets._columns import is_id_name
-from clew.datasets._read import MISSING, Table
-from clew.datasets._written import written_dates, written_numbers
+from clew.datasets._read import Table
+from clew.datasets._written import NO_VALUES, written_dates, written_numbers
 from clew.exceptions import DataError, ParameterError
 from clew.matching._texts import plain
 
@@ -20,6 +20,8 @@ FloatArray = npt.NDArray[np.float64]
 
 # A column is also compared as numbers or dates if at least this share of its cells can be read that way.
 _LEAST_READABLE = 0.9
+# Whole numbers below this are exact as floats.
+_EXACT = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ class Field:
     kind : str
         "text", "number" or "date". Every column is compared as text; numbers and dates also by their difference.
     texts : list of str
-        The distinct values, sorted: lower case, without accents and punctuation.
+        The distinct values, sorted: lower case, without accents and punctuation. Cells that are the same number or
+        date have the same text, whatever their format.
     codes : ndarray of shape (n_rows,)
         Index into `texts` of each row's value, -1 if it is missing.
     numbers : ndarray of shape (n_rows,)
@@ -86,7 +89,9 @@ def _field(name: str, values: npt.NDArray[Any], kind: str | None) -> Field:
         kind, numbers = _as_numbers(cells, kind)
     else:
         numbers = np.empty(0)
+    written = _canonical(cells, numbers, kind)
     distinct: dict[str, str] = {cell: plain(cell) or cell for cell in set(cells) if cell}
+    distinct |= {cell: ("-" if text.startswith("-") else "") + plain(text) for cell, text in written.items()}
     texts = sorted(set(distinct.values()))
     number_of = {text: place for place, text in enumerate(texts)}
     number_of_cell = {cell: number_of[text] for cell, text in distinct.items()} | {"": -1}
@@ -95,14 +100,14 @@ def _field(name: str, values: npt.NDArray[Any], kind: str | None) -> Field:
 
 
 def as_cells(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Convert a column to texts; a missing value becomes ""."""
+    """Convert a column to texts; a missing value, also "-" or "unknown", becomes ""."""
     if values.dtype.kind in "iu":
         cells = [str(value) for value in values.tolist()]
     elif values.dtype.kind == "f":
         cells = ["" if value != value else f"{value:.12g}" for value in values.tolist()]
     else:
         stripped = [str(value).strip() for value in values.tolist()]
-        cells = ["" if cell.lower() in MISSING else cell for cell in stripped]
+        cells = ["" if cell.lower() in NO_VALUES else cell for cell in stripped]
     return np.array(cells, dtype=object)
 
 
@@ -115,6 +120,22 @@ def _as_numbers(cells: list[str], kind: str | None) -> tuple[str, FloatArray]:
         if written is not None and (kind == name or written.share >= _LEAST_READABLE):
             return name, np.asarray(written.values, dtype=np.float64)
     return ("text", np.empty(0)) if kind is None else (kind, np.full(len(cells), np.nan))
+
+
+def _canonical(cells: list[str], numbers: FloatArray, kind: str) -> dict[str, str]:
+    """One format for all cells that are numbers or dates, such as 1948-04-15 for 15.04.1948, and 12.5 for 12,50."""
+    value_of = {cell: value for cell, value in zip(cells, numbers.tolist(), strict=len(numbers) > 0) if value == value}
+    if kind == "date":
+        moments = np.array(list(value_of.values())).astype("datetime64[s]")
+        days = moments.astype("datetime64[D]")
+        texts = np.where(moments == days, np.datetime_as_string(days), np.datetime_as_string(moments))
+        return dict(zip(value_of, texts.tolist(), strict=True))
+    # Floats do not tell longer numbers apart.
+    return {
+        cell: str(int(value)) if value.is_integer() else repr(value)
+        for cell, value in value_of.items()
+        if abs(value) < _EXACT
+    }
 
 
 def check_columns(table: Table, names: Sequence[str] | None, parameter: str) -> None:

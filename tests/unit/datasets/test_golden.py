@@ -22,6 +22,7 @@ def test_the_most_frequent_value_wins_then_the_longest_then_the_first():
 
 def test_missing_values_do_not_count():
     assert golden(["", "n/a", "x", "NULL"], [0, 0, 0, 0]) == ["x"]
+    assert golden(["-", "-", "x", "unknown", "unknown"], [0, 0, 0, 0, 0]) == ["x"]
     assert golden(["", "x"], [0, 1]) == ["", "x"]
 
 

@@ -190,6 +190,32 @@ def test_numbers_and_dates_are_compared_by_their_difference():
     }
 
 
+def test_a_date_or_number_in_another_format_is_equal():
+    born = ["1948-04-15", "15.04.1948", "1951-12-30", "02.02.1960", "1970-08-09", "1948-04-16"]
+    price = ["12,50", "12.5", "7.00", "-7", "1200", "1"]
+    rows = [
+        {"name": f"name {row}", "born": day, "price": one}
+        for row, (day, one) in enumerate(zip(born, price, strict=True))
+    ]
+    model = MatchClustering(random_state=0).fit(rows)
+    assert model.column_kinds_.tolist() == ["text", "date", "number"]
+    assert "born is equal, price is equal" in model.explain(0, 1)
+    assert "price is equal" not in model.explain(2, 3)
+
+
+def test_long_numbers_are_told_apart():
+    codes = ["12345678901234567890", "12345678901234567891", "99", "7"]
+    model = MatchClustering(random_state=0).fit([{"code": code, "name": f"n{row}"} for row, code in enumerate(codes)])
+    assert "code is equal" not in model.explain(0, 1)
+
+
+@pytest.mark.parametrize("nothing", ["-", "unknown", "N/A", "k.A.", "--"])
+def test_placeholders_are_missing(nothing):
+    people = [{"name": "Ann Meyer", "phone": nothing}, {"name": "Bob Smith", "phone": nothing}]
+    model = MatchClustering(random_state=0).fit([*people, *PEOPLE])
+    assert "phone is missing" in model.explain(0, 1)
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=6), st.text(max_size=6)), min_size=2, max_size=12))
 def test_any_table_gives_groups_or_a_clear_message(rows):
