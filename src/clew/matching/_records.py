@@ -20,8 +20,6 @@ FloatArray = npt.NDArray[np.float64]
 
 # A column is also compared as numbers or dates if at least this share of its cells can be read that way.
 _LEAST_READABLE = 0.9
-# Whole numbers below this are exact as floats.
-_EXACT = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -36,8 +34,8 @@ class Field:
     kind : str
         "text", "number" or "date". Every column is compared as text; numbers and dates also by their difference.
     texts : list of str
-        The distinct values, sorted: lower case, without accents and punctuation. Cells that are the same number or
-        date have the same text, whatever their format.
+        The distinct values, sorted: lower case, without accents and punctuation. Equal dates
+        have the same text, whatever their format.
     codes : ndarray of shape (n_rows,)
         Index into `texts` of each row's value, -1 if it is missing.
     numbers : ndarray of shape (n_rows,)
@@ -89,9 +87,9 @@ def _field(name: str, values: npt.NDArray[Any], kind: str | None) -> Field:
         kind, numbers = _as_numbers(cells, kind)
     else:
         numbers = np.empty(0)
-    written = _canonical(cells, numbers, kind)
     distinct: dict[str, str] = {cell: plain(cell) or cell for cell in set(cells) if cell}
-    distinct |= {cell: ("-" if text.startswith("-") else "") + plain(text) for cell, text in written.items()}
+    if kind == "date":
+        distinct |= {cell: plain(text) for cell, text in _iso(cells, numbers).items()}
     texts = sorted(set(distinct.values()))
     number_of = {text: place for place, text in enumerate(texts)}
     number_of_cell = {cell: number_of[text] for cell, text in distinct.items()} | {"": -1}
@@ -122,20 +120,13 @@ def _as_numbers(cells: list[str], kind: str | None) -> tuple[str, FloatArray]:
     return ("text", np.empty(0)) if kind is None else (kind, np.full(len(cells), np.nan))
 
 
-def _canonical(cells: list[str], numbers: FloatArray, kind: str) -> dict[str, str]:
-    """One format for all cells that are numbers or dates, such as 1948-04-15 for 15.04.1948, and 12.5 for 12,50."""
-    value_of = {cell: value for cell, value in zip(cells, numbers.tolist(), strict=len(numbers) > 0) if value == value}
-    if kind == "date":
-        moments = np.array(list(value_of.values())).astype("datetime64[s]")
-        days = moments.astype("datetime64[D]")
-        texts = np.where(moments == days, np.datetime_as_string(days), np.datetime_as_string(moments))
-        return dict(zip(value_of, texts.tolist(), strict=True))
-    # Floats do not tell longer numbers apart.
-    return {
-        cell: str(int(value)) if value.is_integer() else repr(value)
-        for cell, value in value_of.items()
-        if abs(value) < _EXACT
-    }
+def _iso(cells: list[str], seconds: FloatArray) -> dict[str, str]:
+    """Cells that are dates in one format, such as 1948-04-15 for 15.04.1948."""
+    moment_of = {cell: moment for cell, moment in zip(cells, seconds.tolist(), strict=True) if moment == moment}
+    moments = np.array(list(moment_of.values())).astype("datetime64[s]")
+    days = moments.astype("datetime64[D]")
+    texts = np.where(moments == days, np.datetime_as_string(days), np.datetime_as_string(moments))
+    return dict(zip(moment_of, texts.tolist(), strict=True))
 
 
 def check_columns(table: Table, names: Sequence[str] | None, parameter: str) -> None:
