@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 from clew import Session
 from clew.active import Questions
 from clew.constraints import AnswerRecord, read_answers, write_answers
-from clew.exceptions import ContradictoryConstraintsError
+from clew.exceptions import ContradictoryConstraintsError, UnusedKnowledgeWarning
 from tests.session.helpers import blobs, everything
 
 # Rows 0, 3 and 6 are in one of the three groups of `blobs`, rows 1 and 4 in another one.
@@ -88,6 +90,51 @@ def test_facts_that_contradict_given_constraints_are_refused(tmp_path):
         with pytest.raises(ContradictoryConstraintsError, match="Nothing was imported"):
             session.import_answers(written(tmp_path, FACTS))
         assert session.answers() == []
+
+
+def test_facts_that_contradict_corrections_are_refused(tmp_path):
+    X, _ = blobs()
+    with Session.create(tmp_path / "p.clew", X, n_clusters=3) as session:
+        labels = session.labels()
+        session.merge(labels[0], labels[1])
+        before = everything(session)
+        with pytest.raises(ContradictoryConstraintsError, match=r"by facts and corrections\. Nothing .* Undo the corr"):
+            session.import_answers(written(tmp_path, "id_1,id_2,answer,confidence\n0,1,different,1\n"))
+        assert everything(session) == before
+
+
+@pytest.mark.parametrize("method", ["pck-means", "soft-group-mixture"])
+def test_facts_hold_with_every_method(tmp_path, method):
+    X, _ = blobs()
+    facts = [{"id_1": 0, "id_2": row, "answer": "different", "confidence": 1} for row in (3, 6, 9)]
+    with Session.create(tmp_path / "p.clew", X, n_clusters=3, method=method) as session:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnusedKnowledgeWarning)  # the mixture ignores cannot-links
+            session.import_answers(facts)
+            session.import_answers([(0, 3, "same"), (0, 6, "same")], annotator="ann")
+            labels = session.labels()
+        assert labels[0] not in {labels[row] for row in (3, 6, 9)}
+        assert labels[3] == labels[6] == labels[9]
+
+
+def test_given_labels_hold_after_a_correction_although_answers_disagree(tmp_path):
+    X, _ = blobs()
+    given = np.full(len(X), -1)
+    given[[0, 3, 6]], given[[1, 4]] = 0, 1
+    with Session.create(tmp_path / "p.clew", X, n_clusters=3, error_rate=0.1, constraints=given) as session:
+        labels = session.labels()
+        session.move(2, labels[1])
+        session.import_answers([(0, row, "different") for row in range(9, 27, 3)], annotator="ann")
+        session.import_answers([(0, row, "same") for row in (7, 10, 13)], annotator="ann")
+        labels = session.labels()
+        assert labels[0] == labels[3] == labels[6] != labels[1]
+        assert labels[1] == labels[4]
+
+
+def test_a_conflict_names_a_fact_and_not_a_person(session, tmp_path):
+    session.import_answers(written(tmp_path, FACTS))
+    session.import_answers([(0, 1, "different")], annotator="ann")
+    assert "(imported fact 3, " in session.conflicts()[0].message
 
 
 def test_a_mixed_file_undone_and_reopened(session, tmp_path):

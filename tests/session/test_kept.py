@@ -133,7 +133,7 @@ class Person:
     def fit(self):
         is_settled = not self.session.is_stale
         before, after = self.session.labels(refit=False), self.session.fit()
-        said = self.session._state.known.corrected()
+        said = self.session._state.known.binding()
         if is_settled or (said and not self.heard):
             assert after == before
         self.heard = False

@@ -102,7 +102,8 @@ class PlacedRows(NamedTuple):
 class FitPlan:
     """All inputs of a fit, copied from a session at one moment. `run` uses neither the session nor its database.
 
-    `constraints` come from answers and corrections, and `corrections` are the part that comes from corrections.
+    `constraints` come from answers and corrections. `binding` is the part that holds with every method: corrections,
+    facts and sources.
     `certain` is what holds even if answers are wrong, and None while answers are facts.
     `kept` are the clusters that people have corrected. `settled` says that no answer or correction came since the
     clusters were made, and `notes` are the messages of the fit that made them. `probability` belongs to `current`.
@@ -113,7 +114,7 @@ class FitPlan:
     records: Table | None
     rows: IntArray
     constraints: Constraints
-    corrections: Constraints
+    binding: Constraints
     current: IntArray
     n_clusters: int | None
     n_groups: int
@@ -144,14 +145,16 @@ class FitPlan:
         return Made(labels, self._explained(labels, _CORRECTED))
 
     def _made(self, report: Report | None) -> Made:
-        """Clusters from all answers and corrections. Corrections hold with every method."""
+        """Clusters from all answers and corrections. Corrections, facts and sources hold with every method."""
         if self.method is None:
             return self._by_default()
         found = self._by_method(self.method, report)
-        labels = upheld(self.X, found.labels, self.corrections.closure())
+        labels = upheld(self.X, found.labels, self.binding.closure())
+        is_same_number = len(np.unique(labels)) == len(np.unique(found.labels))
+        notes = found.notes if is_same_number else self._explained(labels, _EMPTY)
         if found.probability is None:
-            return Made(labels, found.notes)
-        return Made(labels, found.notes, np.where(labels == found.labels, found.probability, np.nan))
+            return Made(labels, notes)
+        return Made(labels, notes, np.where(labels == found.labels, found.probability, np.nan))
 
     def _by_default(self) -> Made:
         certain = self.constraints.at_least(1.0)

@@ -175,15 +175,25 @@ class Conflicts:
     def _link(self, one: int, two: int, answer: Answer, said: Said) -> Link:
         left, right = self._rows.names([one, two])
         events = [event for event, says in said.get(Pair(one, two).key, []) if says is answer]
-        words = ", ".join(self._who(event) for event in events) if events else _GIVEN
+        words = ", ".join(self._who(event) for event in events) if events else self._given(one, two)
         return Link(left, right, answer.value, tuple(event for event in events if event), words)
+
+    def _given(self, one: int, two: int) -> str:
+        """Why a pair is decided without an answer or a correction: by its source, or by the given constraints."""
+        sources = self._rows.sources
+        if sources is None or not sources[one] or sources[one] != sources[two]:
+            return _GIVEN
+        return f'both are from the source "{sources[one]}"'
 
     def _who(self, seq: int) -> str:
         if not seq:
             return "this correction"
-        event = self._ledger.event(seq)
+        event, record = self._ledger.event(seq), self._ledger.records.get(seq)
+        when = event.time[:16].replace("T", " ")
+        if record is not None and record.certain:
+            return f"imported fact {seq}, {when}"
         what = f"{event.payload['kind']}, correction {seq}" if event.kind == "correction" else f"answer {seq}"
-        return f"{what} by {event.annotator}, {event.time[:16].replace('T', ' ')}"
+        return f"{what} by {event.annotator}, {when}"
 
 
 def _add(found: Said, pairs: Iterable[tuple[Pair, Answer]], events: tuple[int, ...]) -> None:

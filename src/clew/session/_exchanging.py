@@ -86,11 +86,11 @@ class Exchanging:
         found = model.predict(grown.matched(new))
         unused = labelling.next_cluster - int(model.labels_.max()) - 1
         joined = np.where(found > model.labels_.max(), found + unused, found)
-        return self._one_per_source(joined, grown, ids)
+        return self._one_per_source(joined[:, np.newaxis], grown, ids)
 
-    def _one_per_source(self, joined: NDArray[Any], grown: ProjectRows, ids: list[Any]) -> list[int]:
-        """Groups of the new rows, in which a row whose source is in its group already starts another group."""
-        clusters, sources = joined.tolist(), grown.sources
+    def _one_per_source(self, wishes: NDArray[Any], grown: ProjectRows, ids: list[Any]) -> list[int]:
+        """The first cluster in each new row's list of `wishes` that has no row of its source, else a new cluster."""
+        clusters, sources = wishes[:, 0].tolist(), grown.sources
         if sources is None:
             return clusters
         labels = self._state.labelling.labels
@@ -100,15 +100,20 @@ class Exchanging:
             for cluster, place in zip(labels.tolist(), places.tolist(), strict=True)
             if place >= 0
         }
-        unused = max(self._state.labelling.next_cluster, max(clusters) + 1)
+        unused = max(self._state.labelling.next_cluster, int(wishes.max()) + 1)
         for row, place in enumerate(grown.positions(ids)):
-            if sources[place] and (clusters[row], sources[place]) in taken:
-                clusters[row], unused = unused, unused + 1
-            taken.add((clusters[row], sources[place]))
+            if sources[place]:
+                free = (one for one in wishes[row].tolist() if (one, sources[place]) not in taken)
+                clusters[row] = next(free, unused)
+                unused += clusters[row] == unused
+                taken.add((clusters[row], sources[place]))
         return clusters
 
     def _nearest_clusters(self, grown: ProjectRows, ids: list[Any]) -> list[int]:
-        """The nearest cluster of each new row, with all rows encoded together. -1 while there are no clusters."""
+        """The nearest cluster of each new row, with all rows encoded together. -1 while there are no clusters.
+
+        If rows have sources, the nearest cluster without a row of the same source.
+        """
         now = self._state.labelling.labels
         new = np.array(grown.positions(ids))
         everyone = np.full(len(grown.ids), -1)
@@ -119,7 +124,10 @@ class Exchanging:
         if not len(clusters):
             return [-1] * len(ids)
         centers = np.array([mean_row(grown.X, np.flatnonzero(labels == one)) for one in clusters])
-        return clusters[squared_distances(grown.X, new, centers).argmin(axis=1)].tolist()
+        far = squared_distances(grown.X, new, centers)
+        if grown.sources is None:
+            return clusters[far.argmin(axis=1)].tolist()
+        return self._one_per_source(clusters[far.argsort(axis=1, kind="stable")], grown, ids)
 
     def read_answers(self, answers: Any, *, format: str | None = None) -> list[AnswerRecord]:
         """Read answers about the rows of the project, without recording them. `import_answers` takes the list."""

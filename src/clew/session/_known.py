@@ -405,9 +405,11 @@ class Known:
         known = self.driver.constraints
         return known | self._as_constraints(aside) if aside else known
 
-    def corrected(self) -> Constraints:
-        """Constraints from the corrections in use."""
-        return self.said(lambda kind, _: kind == "correction")
+    def binding(self) -> Constraints:
+        """Constraints that hold with every method: sources, and the facts and corrections in use."""
+        records, sources = self._ledger.records, self._rows.sources
+        found = self.said(lambda kind, events: kind == "correction" or records[events[0]].certain)
+        return found if sources is None else found | Constraints(cannot_groups=sources)
 
     def said(self, chosen: Callable[[str, tuple[int, ...]], bool]) -> Constraints:
         """Constraints from some of the answers and corrections in use, chosen by their source."""
@@ -431,19 +433,23 @@ class Known:
         )  # fmt: skip
 
     def require_consistent(self, facts: list[dict[str, Any]]) -> None:
-        """Raise an error if new facts contradict each other, earlier facts or the given constraints."""
+        """Raise an error if new facts contradict each other, earlier facts, corrections or the given constraints."""
         if not facts:
             return
-        earlier = [(one.left, one.right, one.answer) for one in self._ledger.records.values() if one.certain]
-        new = [(one["left"], one["right"], one["answer"]) for one in facts]
-        pairs = [(self._rows.positions((left, right)), Answer(answer), 1.0) for left, right, answer in earlier + new]
+        records = self._ledger.records.values()
+        stated = [(one.left, one.right, one.answer) for one in records if one.certain]
+        stated += [(one["left"], one["right"], one["answer"]) for one in facts]
+        pairs = [(self._rows.positions((left, right)), Answer(answer), 1.0) for left, right, answer in stated]
         known = self.prior.at_least(1.0) | self._as_constraints([one for one in pairs if min(one[0]) >= 0])
+        self._refuse_contradiction(known, "facts or given constraints", "Remove one of these facts")
+        self._refuse_contradiction(known | self.binding(), "facts and corrections", "Undo the correction")
+
+    def _refuse_contradiction(self, known: Constraints, by: str, remedy: str) -> None:
         if found := known.conflicts(limit=1):
             names = [str(name) for name in self._rows.names(found[0].chain)]
             raise ContradictoryConstraintsError(
-                f"Rows {names[0]} and {names[-1]} are stated to be different, but {' = '.join(names)} are stated to be "
-                "the same, all with confidence 1. Nothing was imported. Remove one of these facts, lower its "
-                "confidence, or name its annotator."
+                f"Rows {names[0]} and {names[-1]} are different, but {' = '.join(names)} are the same, by {by}. "
+                f"Nothing was imported. {remedy}, or turn the fact into an answer: name its annotator."
             )
 
     def fresh(self, strategy: Strategy) -> Questions:

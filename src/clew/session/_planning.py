@@ -44,7 +44,7 @@ class Planner:
             records=rows.compared,
             rows=rows.present,
             constraints=known._replace(ids=rows.present_ids),
-            corrections=self._known.corrected(),
+            binding=self._known.binding(),
             certain=certain,
             current=self._labelling.present,
             n_clusters=self._known.driver.n_clusters,
@@ -73,15 +73,15 @@ class Planner:
                     base[there] = int(base.max()) + 1 if one.more_clusters > 0 else after
         present, view, auto = self._rows.present, self._known.driver.view, Auto()
         all_hold = certain is None and self._ledger.settings["method"] is None
-        known = known if all_hold else self._binding(known, base[present])
+        known = known if all_hold else self._still_held(known, base[present]) | self._always(certain, base[present])
         asked = view.questioned & view.named
         # A view of its own: the fit may run in another thread, while answers change this one.
         apart = self._known.fresh(auto).view
         small = self._are_small()
         return Kept(base[present], known, asked, put[present], lambda: auto.kernel_sum(apart), small=small)
 
-    def _binding(self, known: Constraints, base: IntArray) -> Constraints:
-        """The constraints that corrected clusters must satisfy, without answers that the clusters had violated."""
+    def _still_held(self, known: Constraints, base: IntArray) -> Constraints:
+        """The pairs that corrected clusters must satisfy, without answers that the clusters had violated."""
         holds = base[known.must_link[:, 0]] == base[known.must_link[:, 1]]
         differs = base[known.cannot_link[:, 0]] != base[known.cannot_link[:, 1]]
         kept = Constraints(
@@ -91,8 +91,17 @@ class Planner:
             cannot_link_confidence=known.cannot_link_confidence[differs],
             n_samples=known.n_rows,
         )
-        since = self._known.said(lambda _, events: max(events) > self._labelling.base_version)
-        return kept | self._known.corrected() | since
+        return kept | self._known.said(lambda _, events: max(events) > self._labelling.base_version)
+
+    def _always(self, certain: Constraints | None, base: IntArray) -> Constraints:
+        """The constraints that corrected clusters must satisfy whatever people answer.
+
+        Given constraints are among them, unless a chosen method has violated one.
+        """
+        if certain is not None:
+            return certain
+        given, binding = self._known.prior.at_least(1.0), self._known.binding()
+        return binding if any(map(len, given.violations(base))) else given | binding
 
     def _clusterer(self) -> Strategy | None:
         """The strategy whose own clusterer makes the labels. A temporary strategy borrows the default's."""
@@ -113,7 +122,7 @@ class Planner:
         is_doubtful = view.error_rate or view.n_contradictions + view.n_disputed >= _SEVERAL or self._are_small()
         strategy = self._clusterer() if self._ledger.settings["method"] is None and is_doubtful else None
         certain = None if strategy is None else strategy.certain_constraints(view)
-        return None if certain is None else certain | self._known.corrected()
+        return None if certain is None else certain.at_least(1.0) | self._known.binding()
 
     def _are_small(self) -> bool:
         return has_small_groups(self._ledger.settings, self._known.driver)

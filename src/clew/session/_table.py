@@ -286,6 +286,11 @@ class ProjectRows:
         self.present = np.flatnonzero(source >= 0)
         if not len(self.present):
             raise DataError(f"{base.source} holds none of the rows of this project. Check the file and its id column.")
+        if self._source is not None and self._source not in shared:
+            raise DataError(
+                f'{base.source} has no column "{self._source}" any more. This project keeps rows with the same value '
+                "in that column apart. Put the column back, or open the project with another data file."
+            )
         self.position = np.full(len(self.ids), -1, dtype=np.int64)
         self.position[self.present] = np.arange(len(self.present))
         table = _joined(parts, shared, source[self.present], row_of[self.present])
@@ -360,9 +365,8 @@ class ProjectRows:
 
     @cached_property
     def sources(self) -> npt.NDArray[np.object_] | None:
-        """The source of each row of X, "" if it has none. None if rows have no sources, or the column is lost."""
-        name, table = self._source, self.encoded.table
-        return None if name is None or name not in table.values else sources_of(table, name)
+        """The source of each row of X, "" if it has none. None if the project has no column of sources."""
+        return None if self._source is None else sources_of(self.encoded.table, self._source)
 
     def matched(self, positions: IntArray) -> Any:
         """The rows at some positions for `MatchClustering`: records if columns are compared, else vectors."""
