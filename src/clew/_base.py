@@ -274,14 +274,14 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
         for kind in kinds:
             if not _uses(self.capabilities, kind):
                 users = self._users(kind, kinds)
-                advice = f"Use {' or '.join(users[:_MOST_USERS])}" if users else "No method of this version uses them"
+                advice = f"Use {listed(users[:_MOST_USERS], 'or')}" if users else "No method of this version uses them"
                 message = f"{type(self).__name__} ignores the {kind} in constraints. {advice}."
                 warn_caller(message, UnusedKnowledgeWarning)
 
     def _users(self, kind: str, given: list[str]) -> list[str]:
-        """Names of the methods that use a kind of constraints.
+        """Names of the methods that use a kind of constraints, and are most like this one.
 
-        Methods for the same kind of data come first, then those that ignore the fewest of the given kinds, and among
+        Methods for the same kind of data are preferred, then those that ignore the fewest of the given kinds, and among
         them those of the same family.
         """
         mine, family = self.capabilities, type(self).__module__.rpartition(".")[0]
@@ -293,7 +293,7 @@ class ConstrainedEstimator(BaseEstimator):  # type: ignore[misc]
             return other_data, n_ignored, cls.__module__.rpartition(".")[0] != family
 
         users = [cls for cls in all_estimators(self._role) if _uses(cls._capabilities, kind)]
-        return [cls.__name__ for cls in sorted(users, key=rank)]
+        return [cls.__name__ for cls in users if rank(cls) == min(map(rank, users))]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimator to a zip of arrays and JSON; `clew.load` reads it back.

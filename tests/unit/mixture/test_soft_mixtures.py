@@ -51,6 +51,7 @@ def test_a_wrong_pair_is_overruled_where_the_rows_are_clear(seed):
 
 def test_cannot_links_that_are_not_used_are_named():
     with pytest.warns(
-        UnusedKnowledgeWarning, match="ignores the cannot_link in constraints. Use ConstrainedGaussianMixture or "
+        UnusedKnowledgeWarning,
+        match=r"cannot_link in constraints\. Use ConstrainedGaussianMixture or PenalizedGaussianMixture\.$",
     ):
         SoftGroupMixture(2, random_state=0).fit([[0.0], [1.0], [8.0], [9.0]], constraints={"cannot_link": [(0, 3)]})
