@@ -35,17 +35,17 @@ def _clew(
 
     \b
     [bold]Start here[/bold]
-      clew demo                                    see answers change a clustering
-      clew cluster data.csv -k 3                   cluster the rows of a table
-      clew cluster data.csv -k 3 -c answers.csv    cluster with constraints
-      clew cluster-edges pairs.csv                 cluster records by scored pairs
-      clew check answers.csv -k 3                  can all answers hold?
-      clew audit data.csv -c answers.csv -k 3      which answers look wrong?
-      clew advise data.csv -c answers.csv          how many clusters, which distance?
-      clew methods                                 list the clustering methods
-      clew serve data.csv                          answer questions in a browser
-      clew ask data.csv                            answer questions in the terminal
-      clew status data.clew                        progress of a project
+      clew demo                                  see answers change a clustering
+      clew cluster data.csv -k 3                 cluster the rows of a table
+      clew cluster data.csv -k 3 -c answers.csv  cluster with constraints
+      clew cluster-edges pairs.csv               cluster records by scored pairs
+      clew check answers.csv -k 3                can all answers hold?
+      clew audit data.csv -c answers.csv -k 3    which answers look wrong?
+      clew advise data.csv -c answers.csv        how many clusters, which metric?
+      clew methods                               list the clustering methods
+      clew serve data.csv                        answer questions in a browser
+      clew ask data.csv                          answer questions in the terminal
+      clew status data.clew                      progress of a project
 
     \b
     A file of answers has one pair of rows per line, in the columns id_1, id_2

@@ -55,14 +55,17 @@ Columns = Annotated[
 ]
 Source = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="A cluster has at most one row of each value of this column."),
+    typer.Option(
+        metavar="COLUMN",
+        help="A cluster has at most one row of each value of this column, such as the list a row is from.",
+    ),
 ]
 RandomState = Annotated[
     int, typer.Option(min=0, metavar="SEED", help="Random seed. The same seed gives the same result.")
 ]
 NClusters = Annotated[int, typer.Option("-k", "--n-clusters", min=1, help="Number of clusters.", show_default=False)]
 KeepingMethod = Annotated[
-    str | None, typer.Option("-m", "--method", help="See clew methods.", show_default="one that satisfies every answer")
+    str | None, typer.Option("-m", "--method", help="See clew methods.", show_default="the strategy's own clusters")
 ]
 _TABLES = "csv, tsv, jsonl, parquet, npy or npz file, or a folder of images"
 Table = Annotated[str, typer.Argument(metavar="DATA", help=f"A {_TABLES}; - is standard input.")]
