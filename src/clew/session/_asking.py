@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from clew._words import name_key
 from clew.active import SAME, Answer, Auto, Pair
 from clew.constraints import key_of
 from clew.exceptions import AnsweredError, NotFoundError, ParameterError
@@ -211,7 +212,7 @@ class Asking:
             said = event.kind in UNDOABLE and event.annotator  # events by the session itself have no annotator
             if not said or event.seq in ledger.undone or event.payload.get("batch") is not None:
                 continue
-            if annotator is None or event.annotator == annotator:
+            if annotator is None or name_key(event.annotator) == name_key(annotator):
                 return event
         return None
 

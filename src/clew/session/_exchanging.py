@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clew._words import name_key
 from clew.active._view import mean_row, squared_distances
 from clew.constraints import AnswerRecord, key_of
 from clew.datasets import Table
@@ -141,7 +142,7 @@ class Exchanging:
         who = "import" if annotator is None else check_name(annotator)
         with self._project.writing() as transaction:
             have = {
-                (*sorted((key_of(one.left), key_of(one.right))), one.answer, one.annotator, one.certain)
+                (*sorted((key_of(one.left), key_of(one.right))), one.answer, name_key(one.annotator), one.certain)
                 for one in self._state.ledger.records.values()
                 if one.kind != "which"
             }
@@ -150,7 +151,7 @@ class Exchanging:
                 person = who if one.annotator is None else check_name(one.annotator)
                 is_fact = one.certain and annotator is None
                 payload = self._imported(one) | ({"certain": True} if is_fact else {})
-                identity = (*sorted((key_of(one.id_1), key_of(one.id_2))), one.answer, person, is_fact)
+                identity = (*sorted((key_of(one.id_1), key_of(one.id_2))), one.answer, name_key(person), is_fact)
                 if identity not in have:
                     have.add(identity)
                     new.append((person, payload))

@@ -111,13 +111,13 @@ class Leases:
 
     def expired(self, annotator: str, now: float) -> tuple[Lease | None, list[Lease]]:
         """An expired question that this annotator can take over, and expired questions that are no longer useful."""
-        useless = []
+        useless, key = [], name_key(annotator)
         for lease in self:
             if lease.expires > now:
                 continue
             if not self.is_worth_asking(lease):
                 useless.append(lease)
-            elif lease.annotator == annotator or name_key(annotator) not in self._people(self._pair(lease)):
+            elif key == name_key(lease.annotator) or key not in self._people(self._pair(lease)):
                 return lease, useless
         return None, useless
 

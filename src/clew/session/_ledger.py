@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import islice
 from typing import Any, ClassVar
 
+from clew._words import name_key
 from clew.constraints import AnswerRecord
 from clew.session._events import SILENT, Event
 
@@ -118,9 +119,8 @@ class Ledger:
         self._batches: dict[int, list[int]] = {}
         self._batches_with_facts: set[int] = set()
         self._of_kind: dict[str, list[Event]] = {}
-        self._asked: dict[
-            str, list[int]
-        ] = {}  # answers to questions since settings changed: of everybody (""), by name
+        # Answers to questions since settings changed: of everybody (""), and of each person by `name_key`.
+        self._asked: dict[str, list[int]] = {}
         self.n_checks = 0
         self.settings: dict[str, Any] = {}
         self.counted = self.fitted_version = 0
@@ -171,7 +171,7 @@ class Ledger:
 
         Imported and undone answers do not count.
         """
-        asked = (seq for seq in reversed(self._asked.get(annotator, ())) if seq not in self.undone)
+        asked = (seq for seq in reversed(self._asked.get(name_key(annotator), ())) if seq not in self.undone)
         return [self.event(seq).payload["answer"] for seq in islice(asked, most)]
 
     def data(self) -> dict[str, Any] | None:
@@ -192,7 +192,7 @@ class Ledger:
                 if self._first[event.seq].certain:
                     self._batches_with_facts.add(payload["batch"])
             else:
-                for name in ("", event.annotator):
+                for name in ("", name_key(event.annotator)):
                     self._asked.setdefault(name, []).append(event.seq)
         elif event.kind == "fit":
             self.fitted_version = payload["version"]

@@ -1,0 +1,37 @@
+"""Names that differ only in case, or in spaces at the ends, are one person."""
+
+from __future__ import annotations
+
+import pytest
+
+from clew import Session
+from tests.session.helpers import blobs
+
+
+@pytest.fixture
+def session(tmp_path):
+    X, _ = blobs()
+    with Session.create(tmp_path / "project.clew", X, n_clusters=3, overlap=2, lease_seconds=100) as session:
+        yield session
+
+
+def test_a_person_undoes_answers_under_another_spelling(session):
+    session.tell(session.ask("Ann"), "different")
+    session.tell(session.ask("bob"), "different")
+    undone = session.undo("ann ")
+    assert undone is not None
+    assert undone.annotator == "Ann"
+    assert [one.annotator for one in session.answers()] == ["bob"]
+
+
+def test_an_expired_question_goes_back_to_its_person_under_another_spelling(session, monkeypatch):
+    question = session.ask("Ann")
+    later = session._project.clock() + 1000
+    monkeypatch.setattr(session._project, "clock", lambda: later)
+    assert session.ask("ann").id == question.id
+
+
+def test_an_imported_answer_is_known_under_another_spelling(session):
+    assert session.import_answers([(0, 3, "same")], annotator="Ann") == 1
+    assert session.import_answers([(3, 0, "same")], annotator="ANN") == 0
+    assert session.import_answers([(3, 0, "different")], annotator="ANN") == 1
