@@ -272,7 +272,8 @@ def test_bad_confidences(name, confidence, message):
         ),
         pytest.param({"labels": 3}, r"labels has shape \(\): expected one class per row", id="one-class"),
         pytest.param({"labels": [0.0, 1.5]}, r"labels\[1\] is 1.5: expected whole numbers", id="class-fraction"),
-        pytest.param({"labels": [True, False]}, r"labels holds True: expected whole numbers", id="class-truth"),
+        pytest.param({"labels": [True, False]}, r"labels holds True: .* numbers, or names", id="class-truth"),
+        pytest.param({"cannot_groups": [True, False]}, r"cannot_groups holds True: .*or names", id="group-truth"),
         pytest.param(
             {"labels": [0, 2], "classes": ["a", "b"]}, r"classes has 2 names: expected a diff", id="class-names"
         ),

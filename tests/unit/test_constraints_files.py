@@ -288,12 +288,15 @@ def test_row_out_of_range(read):
         pytest.param("0,,label,,,", "line 2: group is ''; expected a whole number >= 0", id="no-class"),
         pytest.param("0,,label,-2,,", "line 2: group is '-2'; expected a whole number", id="negative-class"),
         pytest.param(
-            "0,,label,red,,\n1,,label,3,,", "line 2: group is 'red'; expected a whole", id="word-among-numbers"
+            "0,,label,red,,\n1,,label,3,,",
+            "line 2: group is 'red'; expected a whole number >= 0. Give numbers in all lines",
+            id="word-among-numbers",
         ),
         pytest.param(f"0,,label,{10**30},,", f"line 2: group is '{10**30}'; expected", id="huge-class"),
         pytest.param(f"0,,must_group,1,{10**12},", f"line 2: column is '{10**12}'; expected", id="huge-column"),
         pytest.param("9,,label,1,,", "line 2: names row 9, but there are 5 rows", id="class-out-of-range"),
         pytest.param("0,,label,1,,\n0,,label,2,,", "line 2: gives '0' a second label (1)", id="two-classes"),
+        pytest.param("0,,label,red,,\n0,,label,tan,,", "line 2: gives '0' a second label (red)", id="two-names"),
         pytest.param(
             "0,,cannot_group,1,,\n0,,cannot_group,2,,", "line 2: gives '0' a second cannot_group (1)", id="two-groups"
         ),

@@ -60,8 +60,13 @@ def dense(groups: IntArray) -> IntArray:
     return numbers
 
 
-def as_integers(values: Any, name: str) -> IntArray:
-    """Convert whole numbers to int64. Raises for any other value, with its position."""
+# What to do about values that are not whole numbers: about rows, and about classes and groups.
+_OF_ROWS = "Translate ids to row positions, or pass ids= to Constraints.of."
+_OF_GROUPS = "Give whole numbers, or names as texts."
+
+
+def as_integers(values: Any, name: str, remedy: str = _OF_ROWS) -> IntArray:
+    """Convert whole numbers to int64. Raises for any other value, with the `remedy`."""
     array = filled(values, name)
     if array.size == 0:
         return array.astype(np.int64)
@@ -70,10 +75,7 @@ def as_integers(values: Any, name: str) -> IntArray:
         odd = [item for item in items if not isinstance(item, int) or isinstance(item, bool)]
         _refuse_beyond([] if odd else items, name)
         first = odd[0] if odd else items[0]
-        raise ConstraintError(
-            f"{name} holds {first!r}: expected whole numbers. Translate ids to row positions, or pass ids= "
-            "to Constraints.of."
-        )
+        raise ConstraintError(f"{name} holds {first!r}: expected whole numbers. {remedy}")
     with np.errstate(invalid="ignore"):
         whole = array.astype(np.int64)  # NaN, infinity and numbers beyond 64 bits change here
     if array.dtype.kind in "fu" and not np.array_equal(whole, array):
@@ -202,7 +204,7 @@ def as_labels(values: Any) -> IntArray | None:
     """Validate labels: one class per row, -1 for unknown."""
     if values is None:
         return None
-    array = as_integers(values, "labels")
+    array = as_integers(values, "labels", _OF_GROUPS)
     if array.ndim != 1:
         raise ConstraintError(f"labels has shape {array.shape}: expected one class per row.")
     if (array < -1).any():
@@ -221,7 +223,7 @@ def as_groups(values: Any, name: str) -> IntArray | None:
     array = filled(values, name)
     if array.ndim == 2:
         array = np.column_stack([_numbered(column)[0] for column in array.T]) if array.shape[1] else array
-    array = as_integers(_numbered(array)[0], name)
+    array = as_integers(_numbered(array)[0], name, _OF_GROUPS)
     if array.ndim not in (1, 2):
         raise ConstraintError(f"{name} has shape {array.shape}: expected one group per row (or several columns).")
     if (array < -1).any():

@@ -180,7 +180,7 @@ def arguments_of(records: AnswerTable, ids: Any, n_samples: int | None) -> dict[
         if clash.any():
             place = int(np.flatnonzero(chosen)[clash][0])
             raise records.error(
-                f"{records.where(place)}: gives {records.column('id_1')[1][place]!r} a second {kind} ({group[place]}). "
+                f"{records.where(place)}: gives {records.column('id_1')[1][place]!r} a second {kind} ({records.columns['group'][place]}). "
                 "Keep one."
             )
         return table[:, 0] if table.shape[1] == 1 else table
@@ -321,8 +321,10 @@ def _whole_numbers(records: AnswerTable, column: str, needed: np.ndarray[Any, An
         if _is_whole(key) and int(key) >= 0 and (column != "column" or int(key) < _COLUMNS):
             numbers[place] = int(key)
         else:
-            below = f" and < {_COLUMNS}" if column == "column" else ""
-            raise records.error(f"{records.where(place)}: {column} is {value!r}; expected a whole number >= 0{below}.")
+            more = ". Give numbers in all lines with this answer, or names in all of them"
+            if column == "column":
+                more = f" and < {_COLUMNS}"
+            raise records.error(f"{records.where(place)}: {column} is {value!r}; expected a whole number >= 0{more}.")
     return numbers
 
 
