@@ -24,7 +24,7 @@ from clew.datasets._images import image_vectors
 from clew.datasets._read import Table
 from clew.datasets._rows import Rows
 from clew.datasets._scaling import SCALES, scaled
-from clew.datasets._text import check_text, reduced, text_vectors
+from clew.datasets._text import NO_SHARED_WORDS, check_text, reduced, text_vectors
 from clew.exceptions import DataError, ParameterError
 
 VECTORS = "vectors"
@@ -165,7 +165,7 @@ def encode(
         Folder of the image files. Default: the folder of the table. Files outside it are not opened.
     mixed_as_text : bool, default=False
         Whether a column of numbers or dates with too many other cells is read as text, as for dirty records. By default
-        such a column raises an error.
+        such a column raises an error. If nothing but texts is left and none of them share a word, they become zeros.
     random_state : int
         Seed of the reduction of texts.
 
@@ -231,6 +231,9 @@ def encode(
         else:
             told[name] = ("left out", column.note)
     _add_numbers(numbers, scale, table, ids, parts, told)
+    if not parts and mixed_as_text:
+        # As vectors such texts are all alike, but as records they can be compared.
+        parts |= {name: np.zeros((table.n_rows, 1)) for name, (_, how) in told.items() if how == NO_SHARED_WORDS}
     if not parts:
         reasons = ", ".join(f'"{name}" ({how})' for name, (_, how) in told.items())
         raise DataError(f"{table.source}: no column is left to cluster by: {reasons}. Name columns to use.")

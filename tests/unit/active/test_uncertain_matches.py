@@ -14,7 +14,7 @@ from clew import Constraints
 from clew.active import DIFFERENT, SAME, Answered, Auto, Oracle, Pair, Questions, Stated, UncertainMatches
 from clew.active._match_groups import group_answers
 from clew.active._match_stakes import clusters_around, expected_changes, judged_by_clusters
-from clew.datasets import as_table
+from clew.datasets import as_table, encode
 from clew.evaluation import pairwise_scores
 from clew.exceptions import DataError, ParameterError
 from clew.matching._match_clustering import grouped
@@ -264,3 +264,13 @@ def test_clusters_around_some_candidates_are_those_of_all_rows(seed):
     ]
     # Both searches end in local optima, which need not be the same.
     np.testing.assert_allclose(*gains, rtol=0.05)
+
+
+@pytest.mark.parametrize("groups", ["small", "auto"])
+def test_records_whose_texts_share_no_word_are_compared(groups):
+    rows = [{"code": code} for code in ("qw", "er", "ty", "ui", "op")]
+    questions = Questions(rows, Auto(groups=groups), random_state=0)
+    assert questions.ask() is not None
+    assert len(questions.labels()) == len(rows)
+    with pytest.raises(DataError, match="share a word"):
+        encode(rows)
