@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,12 @@ def customers(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("customers.csv").write_text(CUSTOMERS)
     return "customers.csv"
+
+
+def read_labels(project):
+    """The cluster of each row of a project."""
+    type_in("export", project, "-o", "labels.csv")
+    return {row["id"]: row["cluster"] for row in read_csv("labels.csv")}
 
 
 def read_csv(path):
@@ -142,3 +149,17 @@ def test_contradictory_answers_are_refused_with_their_chain(customers):
     found = type_in("cluster", customers, "--groups", "small", "--id", "number", "-c", "answers.csv")
     assert found.exit_code == 1
     assert "c1-c2-c3" in found.output
+
+
+def test_a_row_in_place_of_a_cluster_is_told_its_cluster(customers):
+    lines = [f"x{row},Nobody Number{row},Town{row},{row},a" for row in range(30)]
+    Path("customers.csv").write_text(CUSTOMERS + "\n".join(lines) + "\n")
+    type_in("ask", customers, "--id", "number", "--groups", "small", keys="q\n")
+    cluster = read_labels("customers.clew")["c3"]
+    found = type_in("correct", "customers.clew", "merge", "c3", "0")
+    assert (
+        f"no cluster is called 'c3'. c3 is a row of cluster {cluster}: give the number of the cluster." in found.output
+    )
+    found = type_in("correct", "customers.clew", "merge", "birds", "0")
+    assert re.search(r"18, 19 and \d+ more\.", found.output)
+    assert found.exit_code == 2

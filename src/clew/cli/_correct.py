@@ -19,10 +19,12 @@ from clew.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from clew import Session
-    from clew.session import Conflict, Corrected
+    from clew.session import Cluster, Conflict, Corrected
 
 # Largest number of rows that are listed; the rest is only counted.
 MOST_ROWS = 20
+# Largest number of clusters that a message names.
+_MOST_NAMED = 20
 
 # For each kind of correction: the arguments in the usage line, and their smallest and largest number.
 USAGE: dict[str, tuple[str, int, int | None]] = {
@@ -61,6 +63,15 @@ class Words:
     def __init__(self, kind: str, words: Sequence[str], annotator: str, rows: bool, preview: bool) -> None:
         self.kind, self.words, self.annotator, self.rows, self.preview = kind, list(words), annotator, rows, preview
 
+    def _cure(self, session: Session, word: str, clusters: Sequence[Cluster]) -> str:
+        """Say which cluster a row is in, if the word is the id of a row, or else which clusters there are."""
+        cluster_of = {str(row): cluster for row, cluster in session.labels(refit=False).items()}
+        if word in cluster_of:
+            return f"{word} is a row of cluster {cluster_of[word]}: give the number of the cluster."
+        names = [_render.cluster_name(cluster.id, cluster.name) for cluster in clusters]
+        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+        return f"Give the number of one: {', '.join(names[:_MOST_NAMED])}{more}."
+
     def cluster(self, session: Session, place: int) -> int:
         """Return the id of the cluster that a word names by id or by name."""
         word = self.words[place]
@@ -69,9 +80,8 @@ class Words:
         clusters = session.clusters(refit=False)
         found = [cluster.id for cluster in clusters if (cluster.name or "").casefold() == word.casefold()]
         if len(found) != 1:
-            known = ", ".join(_render.cluster_name(cluster.id, cluster.name) for cluster in clusters)
             problem = "several clusters are" if found else "no cluster is"
-            raise ParameterError(f"{self.kind}: {problem} called {word!r}. Give the number of one: {known}.")
+            raise ParameterError(f"{self.kind}: {problem} called {word!r}. {self._cure(session, word, clusters)}")
         return found[0]
 
     def number(self, place: int, what: str) -> int:
