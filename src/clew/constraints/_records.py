@@ -179,10 +179,8 @@ def arguments_of(records: AnswerTable, ids: Any, n_samples: int | None) -> dict[
         clash = table[first[chosen], column[chosen]] != group[chosen]
         if clash.any():
             place = int(np.flatnonzero(chosen)[clash][0])
-            raise records.error(
-                f"{records.where(place)}: gives {records.column('id_1')[1][place]!r} a second {kind} ({records.columns['group'][place]}). "
-                "Keep one."
-            )
+            row, second_group = records.column("id_1")[1][place], records.columns["group"][place]
+            raise records.error(f"{records.where(place)}: gives {row!r} a second {kind} ({second_group}). Keep one.")
         return table[:, 0] if table.shape[1] == 1 else table
 
     must, cannot, soft = kinds == "must", kinds == "cannot", kinds == "soft_group"
