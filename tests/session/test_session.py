@@ -483,6 +483,26 @@ def test_overlap_asks_everybody_until_answers_contradict_and_then_where_an_answe
     session.close()
 
 
+def test_people_are_doubted_while_another_strategy_asks_for_a_while(store_url):
+    y = np.arange(60) % 3
+    rows = np.random.default_rng(0).normal(0, 0.5, (60, 2)) + 6 * np.column_stack([np.cos(2 * y), np.sin(2 * y)])
+    session = Session.create(store_url, rows, n_clusters=3, overlap=2, error_rate=0.1)
+    notes = []
+    for number in range(60):  # Eve always says "different", which is often wrong
+        question = session.ask(("ann", "bob", "eve")[number % 3])
+        is_same = y[question.left] == y[question.right] and question.annotator != "eve"
+        notes.append(session.tell(question, "same" if is_same else "different").note)
+    assert any(note and "asks now instead of auto" in note for note in notes)
+    ann, _, eve = session.agreement().people
+    assert eve.looks_wrong > 3 > ann.looks_wrong and eve.error_rate > 2 * ann.error_rate
+    asked = [frozenset((one.left, one.right)) for one in session.answers()]
+    question = session.ask("ann")  # a new pair, unless the only answer about an old one is in doubt
+    people = [one.annotator for one in session.answers() if {one.left, one.right} == {question.left, question.right}]
+    assert people in ([], ["eve"])
+    assert len(asked) - len(set(asked)) < 30 * 2 / 3
+    session.close()
+
+
 def test_names_that_differ_in_case_are_one_person_for_overlap_and_agreement(store_url):
     session = Session.create(store_url, X, n_clusters=3, overlap=2)
     asked = []

@@ -17,7 +17,6 @@ from clew._words import name_key
 from clew.active import DIFFERENT, SAME, UNSURE, Answer, Answered, Auto, Pair, Questions, Stated, Strategy, Which
 from clew.active._annotators import AnnotatorErrors
 from clew.active._questions import MOST_CHECKS, said_in
-from clew.active._strategy import as_strategy
 from clew.constraints import Constraints, key_of
 from clew.constraints._records import AnswerTable, arguments_of
 from clew.exceptions import ConstraintError, ContradictoryConstraintsError
@@ -25,7 +24,7 @@ from clew.session._corrections import Correction, in_force
 from clew.session._events import Event
 from clew.session._fit_driver import FitDriver
 from clew.session._ledger import Ledger, Record
-from clew.session._strategies import made, strategy_in
+from clew.session._strategies import lasting_strategy, made, strategy_in
 from clew.session._table import ProjectRows
 
 # An answer gets a second opinion by another person if the probability that it is wrong exceeds this.
@@ -215,12 +214,12 @@ class Known:
 
     def annotator_errors(self) -> dict[str, AnnotatorErrors]:
         """Estimated errors of annotators by `name_key`; empty while answers are facts."""
-        strategy = as_strategy(self.driver.strategy)
+        strategy = lasting_strategy(self._ledger.settings)
         return strategy.annotator_errors(self.driver.view) if isinstance(strategy, Auto) else {}
 
     def worth_second_opinions(self) -> list[tuple[int, int]] | None:
         """Pairs below `overlap` whose answer may be wrong, most doubtful first; None while answers are facts."""
-        strategy = as_strategy(self.driver.strategy)
+        strategy = lasting_strategy(self._ledger.settings)
         doubts = strategy.answer_doubts(self.driver.view) if isinstance(strategy, Auto) else None
         if doubts is None:
             return None

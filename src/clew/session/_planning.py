@@ -18,7 +18,7 @@ from clew.session._known import Known
 from clew.session._labelling import Labelling
 from clew.session._ledger import Ledger
 from clew.session._settings import MAKING
-from clew.session._strategies import has_small_groups, made, usual_strategy
+from clew.session._strategies import has_small_groups, lasting_strategy
 from clew.session._table import ProjectRows
 
 IntArray = npt.NDArray[np.int64]
@@ -105,9 +105,7 @@ class Planner:
 
     def _clusterer(self) -> Strategy | None:
         """The strategy whose own clusterer makes the labels. A temporary strategy borrows the default's."""
-        chosen = self._ledger.settings["strategy"] or {"automatic": True}
-        setting = usual_strategy(self._ledger.settings) if chosen.get("automatic") else chosen
-        strategy = made(setting)
+        strategy = lasting_strategy(self._ledger.settings)
         return (
             strategy if strategy_makes_labels(strategy, chosen=None, n_clusters=self._known.driver.n_clusters) else None
         )

@@ -44,6 +44,15 @@ def usual_strategy(settings: dict[str, Any]) -> dict[str, Any]:
     return {"name": default_strategy(), "parameters": {"groups": settings.get("groups") or "auto"}}
 
 
+def lasting_strategy(settings: dict[str, Any]) -> Strategy:
+    """The strategy whose own clusterer makes the labels and whose model doubts answers.
+
+    It is the chosen strategy, or the default. A temporary strategy, which only asks for a while, does neither.
+    """
+    chosen = settings["strategy"] or {"automatic": True}
+    return made(usual_strategy(settings) if chosen.get("automatic") else chosen)
+
+
 def has_small_groups(settings: dict[str, Any], driver: Questions) -> bool:
     """Whether there are very many groups of few rows: the user says so, or the default strategy has found out.
 
