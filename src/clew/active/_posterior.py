@@ -40,6 +40,7 @@ from clew.graph._gaussian_process import (
 from clew.graph._graph_propagation import unlabelled_medoids
 from clew.graph._kernels import KernelSum
 from clew.graph._partition_prior import Propagation, partition_mean, propagate
+from clew.partitional._reduction import one_blas_thread
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -140,7 +141,8 @@ class Chain:
             if not is_search and n in ends:
                 break
             part = answers.until(ends[place] if is_search else n)
-            state = _step(kernels, part, n_groups, told, state, search=is_search)
+            with one_blas_thread():
+                state = _step(kernels, part, n_groups, told, state, search=is_search)
             self._keep(keys[place], state)
         assert state is not None
         return state
@@ -246,8 +248,9 @@ def fit_posterior(kernels: KernelSum, answers: AnswerArrays, state: State) -> Po
     beliefs, n_groups = state.beliefs, state.beliefs.shape[1]
     labelled = _labelled(state.rows, beliefs)
     medoids = unlabelled_medoids(kernels, labelled, state.weights.partition, n_groups)
-    model = propagate(kernels, labelled, medoids, state.weights, n_groups, _DEPARTURE)
-    probabilities = model.probabilities()
+    with one_blas_thread():
+        model = propagate(kernels, labelled, medoids, state.weights, n_groups, _DEPARTURE)
+        probabilities = model.probabilities()
     probabilities[state.rows] = beliefs
     together = _together(answers, state)
     agreement = np.where(answers.sign > 0, together, 1 - together)

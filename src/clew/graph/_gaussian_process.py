@@ -15,6 +15,7 @@ from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 
 from clew.graph._kernels import KernelSum, RowFeatures
+from clew.partitional._reduction import one_blas_thread
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -105,15 +106,16 @@ def fit_weights_to(
     matrices = np.concatenate([kernels.each(labelled.rows), np.diag(labelled.noise)[None]])
     start = np.log(np.append(prior.values, prior.noise))
     spread = np.append(np.full(len(start) - 1, _WEIGHT_SPREAD), _NOISE_SPREAD)
-    found = minimize(
-        _negative_log_evidence,
-        np.zeros_like(start),
-        args=(matrices, targets, start, spread),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(-6.0, 6.0)] * len(start),
-        options={"maxiter": _ITERATIONS},
-    )
+    with one_blas_thread():
+        found = minimize(
+            _negative_log_evidence,
+            np.zeros_like(start),
+            args=(matrices, targets, start, spread),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(-6.0, 6.0)] * len(start),
+            options={"maxiter": _ITERATIONS},
+        )
     chosen = np.exp(start + spread * found.x)
     return KernelWeights(chosen[:-1], float(chosen[-1]))
 

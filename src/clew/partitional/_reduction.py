@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple, cast
@@ -299,12 +299,17 @@ def threads(n_jobs: int) -> Iterator[Map]:
 
     BLAS has one thread meanwhile. Blocks are small, so that its threads would mostly wait for each other.
     """
-    with _thread_pools().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         if n_jobs == 1:
             yield map
             return
         with ThreadPoolExecutor(n_jobs) as executor:
             yield executor.map
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Give BLAS one thread meanwhile. Threads for small matrices mostly wait, and take the cores from other work."""
+    return cast(AbstractContextManager[Any], _thread_pools().limit(limits=1, user_api="blas"))
 
 
 @cache

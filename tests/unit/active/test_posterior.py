@@ -1,12 +1,11 @@
 """Answers as evidence: the posterior, error rates of annotators, second opinions, and certain knowledge."""
 
-from itertools import product
-
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from clew import Constraints
-from clew.active import DIFFERENT, SAME, Auto, Oracle, Pair, Questions, _second_opinions
+from clew.active import DIFFERENT, SAME, Auto, Oracle, Pair, Questions, _posterior, _second_opinions
 from clew.active._annotators import CERTAIN, AnswerArrays, count_errors, estimate_rates, log_evidence, log_odds
 from clew.active._posterior import State, _together_without, greedy_contraction, last_search
 from clew.active._questions import run
@@ -275,3 +274,17 @@ def test_under_a_crowd_the_posterior_of_questions_is_computed_once_per_search(mo
     resumed.replay(questions.answers)
     resumed.wait_for(held)
     assert resumed.ask() == questions.ask()
+
+
+def test_the_posterior_uses_one_blas_thread(monkeypatch):
+    def n_threads():
+        return max(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+
+    found, step, propagate = [], _posterior._step, _posterior.propagate
+    monkeypatch.setattr(_posterior, "_step", lambda *a, **b: found.append(n_threads()) or step(*a, **b))
+    monkeypatch.setattr(_posterior, "propagate", lambda *a, **b: found.append(n_threads()) or propagate(*a, **b))
+    X, y = blobs(0)
+    with threadpool_limits(2, user_api="blas"):
+        run(Questions(X, n_clusters=3, error_rate=0.1, random_state=0), Oracle(y), 10)
+        assert n_threads() == 2
+    assert len(found) > 10 and set(found) == {1}
