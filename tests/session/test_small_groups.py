@@ -165,7 +165,7 @@ def test_the_review_asks_the_pair_model(sqlite_url, seed):
             is_wrong = rng.random() < 0.1
             is_same = found.entity[question.left] == found.entity[question.right]
             told = session.tell(question, "same" if is_same != is_wrong else "different")
-            whys[told.id] = question.why.removeprefix("The model cannot tell: ")
+            whys[told.id] = question.why.removeprefix("The rows compare as follows: ")
             if is_wrong:
                 flipped.add(told.id)
         items, plan = session.review(), session.plan_review()

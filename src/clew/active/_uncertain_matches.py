@@ -137,7 +137,7 @@ class UncertainMatches(Strategy):
         answers = known_answers(model.candidates.pairs, closed)
         features = model.candidates.features[answers.places]
         coefficients, covariance = model.posterior(features, answers.same, answers.weights)
-        said = _votes(view)[:, :2]
+        said = votes(view)[:, :2]
         places = model.candidates.places_of(said)
         if kinds or not (places >= 0).any():
             return _Fitted(view.n_answers, model.log_odds(coefficients), covariance)
@@ -165,14 +165,14 @@ class UncertainMatches(Strategy):
             return None
         log_odds = self._model(view).log_odds(found.coefficients)
         log_odds[answered] = found.log_odds
-        said = _votes(view)
+        said = votes(view)
         others = said[self._model(view).candidates.places_of(said[:, :2]) < 0]
         doubts = _Doubts(certain, others, np.log((1 - found.rate) / found.rate))
         return _Fitted(view.n_answers, log_odds, found.covariance, doubts)
 
     def _noisy_fit(self, view: View, certain: Constraints, rate: float) -> tuple[NoisyFit, IntArray]:
         """The model if answers may be wrong, and the candidate of each answer that it was fitted to."""
-        model, said = self._model(view), _votes(view)
+        model, said = self._model(view), votes(view)
         places = model.candidates.places_of(said[:, :2])
         known = known_answers(model.candidates.pairs, certain.closure())
         return fit_noisy(model, places[places >= 0], said[places >= 0, 2], known, rate), places[places >= 0]
@@ -203,7 +203,7 @@ class UncertainMatches(Strategy):
 
     def _why(self, view: View, place: int) -> str:
         words = self._words(view, place)
-        return f"The model cannot tell: {words}." if words else "Are these the same? The model cannot tell."
+        return f"The rows compare as follows: {words}." if words else "The answer is expected to change most pairs."
 
     def _words(self, view: View, place: int) -> str:
         """How the two rows of a candidate compare; empty for vectors, and for a pair that is no candidate."""
@@ -257,10 +257,10 @@ class UncertainMatches(Strategy):
             if place is not None:
                 one, two = pairs[place].tolist()
                 return Pair(one, two, why=self._why(view, place))
-        return _any_open_pair(view)
+        return any_open_pair(view)
 
 
-def _votes(view: View) -> IntArray:
+def votes(view: View) -> IntArray:
     """The answers "same" (1) and "different" (-1) of all annotators, without corrections: two rows and the answer."""
     answers = view.answer_arrays
     said = np.column_stack([answers.first, answers.second, answers.sign])
@@ -269,7 +269,7 @@ def _votes(view: View) -> IntArray:
 
 def _times_asked(view: View, candidates: Candidates) -> IntArray:
     """How many answers "same" or "different" there are about each candidate, without corrections."""
-    places = candidates.places_of(_votes(view)[:, :2])
+    places = candidates.places_of(votes(view)[:, :2])
     return np.bincount(places[places >= 0], minlength=len(candidates.pairs)).astype(np.int64)
 
 
@@ -322,7 +322,7 @@ def _smallest(values: FloatArray, n: int) -> IntArray:
     return places[np.lexsort((places, values[places]))]
 
 
-def _any_open_pair(view: View) -> Pair | None:
+def any_open_pair(view: View) -> Pair | None:
     """A row and the nearest row that may still belong with it, once every candidate is decided."""
     for row in range(view.n_rows):
         others = view.knowledge.open_rows(row)
