@@ -15,7 +15,7 @@ from clew.cli._reading import Reading, column_names
 from clew.datasets import StoredRows, Table, parquet_files
 from clew.datasets._columns import is_id_name
 from clew.datasets._encode import Encoding, scaling_words
-from clew.datasets._stored import BATCH_ROWS
+from clew.datasets._stored import BATCH_ROWS, is_vector
 from clew.exceptions import ClewError, DataError, FileError, ParameterError
 
 
@@ -49,7 +49,7 @@ def columns_of(path: Path, reading: Reading) -> Columns:
     names = list(schema.names)
     table = Table(str(path), dict.fromkeys(names), (), 0)
     kinds = {name: schema.field(name).type for name in names}
-    vectors = {name for name, kind in kinds.items() if types.is_list(kind) or types.is_fixed_size_list(kind)}
+    vectors = {name for name, kind in kinds.items() if is_vector(kind)}
     numbers = {name for name, kind in kinds.items() if types.is_integer(kind) or types.is_floating(kind)}
     flags = {name for name, kind in kinds.items() if types.is_boolean(kind)}
     if id_column is not None:
@@ -122,9 +122,9 @@ def batches_of(path: Path, name: str, n_rows: int = BATCH_ROWS) -> Iterator[NDAr
 
 
 def check_ids(path: Path, name: str) -> None:
-    """Raise if an id is missing or names two rows. Eight bytes per row are in memory meanwhile."""
+    """Raise if an id is missing, names two rows, or has another type. Eight bytes per row are in memory meanwhile."""
     parts: list[NDArray[np.int64]] = []
-    first = 0
+    first, kinds = 0, set()
     for ids in batches_of(path, name):
         if ids.dtype.kind in "iu":
             parts.append(ids.astype(np.int64))
@@ -134,6 +134,13 @@ def check_ids(path: Path, name: str) -> None:
             if missing is not None:
                 raise DataError(f'Column "{name}" of {path} has no id in row {first + missing}. Fill it in.')
             parts.append(np.fromiter(map(hash, values), np.int64, len(values)))
+        if len(ids):
+            kinds.add(str(ids.dtype) if ids.dtype.kind != "O" else type(ids[0]).__name__)
+        if len(kinds) > 1:
+            raise DataError(
+                f'Column "{name}" of {path} changes its type in row {first}: {" and ".join(sorted(kinds))}. Write ids '
+                "with one type."
+            )
         first += len(ids)
     keys = np.concatenate(parts)
     del parts

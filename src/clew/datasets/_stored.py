@@ -36,18 +36,22 @@ _READ_ROWS = 32_768
 
 
 class Fingerprint(NamedTuple):
-    """Sizes and modification times of files, to detect changes while they are read."""
+    """Sizes and modification times of files, to detect changes while they are read.
+
+    `folder` is the folder whose parquet files these are, or None.
+    """
 
     files: tuple[tuple[str, int, int], ...]
+    folder: Path | None = None
 
     @classmethod
-    def of(cls, paths: Iterable[str | os.PathLike[str]]) -> Fingerprint:
+    def of(cls, paths: Iterable[str | os.PathLike[str]], folder: Path | None = None) -> Fingerprint:
         """The present state of these files."""
         states = [(str(path), os.stat(path)) for path in paths]
-        return cls(tuple((path, state.st_size, state.st_mtime_ns) for path, state in states))
+        return cls(tuple((path, state.st_size, state.st_mtime_ns) for path, state in states), folder)
 
     def check(self) -> None:
-        """Raise an error if a file has changed since."""
+        """Raise an error if a file has changed since, or a file was added to the folder."""
         for path, size, changed in self.files:
             try:
                 state = os.stat(path)
@@ -56,6 +60,10 @@ class Fingerprint(NamedTuple):
             if (state.st_size, state.st_mtime_ns) != (size, changed):
                 grew = "grew" if state.st_size > size else "changed"
                 raise FileError(f"{path} {grew} while it was read. Fit again when it is complete.")
+        known = {path for path, _, _ in self.files}
+        for added in () if self.folder is None else parquet_files(self.folder):
+            if str(added) not in known:
+                raise FileError(f"{added} was added while {self.folder} was read. Fit again when it is complete.")
 
 
 Reader = Callable[[int, int, npt.NDArray[Any]], None]  # first row, row after the last, where the rows go
@@ -352,7 +360,7 @@ def _parquet(path: Path, names: list[str] | None) -> _Batches:
     """The batches of a parquet file or a folder of them."""
     pyarrow = require_pyarrow()
     files = parquet_files(path)
-    fingerprint = Fingerprint.of(files)
+    fingerprint = Fingerprint.of(files, path if path.is_dir() else None)
     opened = []
     for one in files:
         try:
@@ -369,10 +377,12 @@ def _parquet(path: Path, names: list[str] | None) -> _Batches:
 
     def batches() -> Iterator[tuple[npt.NDArray[Any], tuple[str, ...]]]:
         for one in files:
+            first = 0
             try:
                 with pyarrow.parquet.ParquetFile(one, buffer_size=1 << 20, pre_buffer=False) as file:
                     for batch in file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False):
-                        yield _from_arrow(batch, str(one))
+                        yield _from_arrow(batch, str(one), first)
+                        first += batch.num_rows
             except (OSError, ValueError) as error:
                 if isinstance(error, DataError | FileError):
                     raise
@@ -401,6 +411,13 @@ def parquet_files(path: Path) -> list[Path]:
     return [path]
 
 
+def is_vector(kind: Any) -> bool:
+    """Whether a column of this Arrow type holds lists."""
+    from pyarrow import types
+
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
 def _wanted(source: str, schema: Any, names: list[str] | None) -> list[str]:
     """Names of the columns to read. Raises if a column holds text."""
     from pyarrow import types
@@ -410,7 +427,7 @@ def _wanted(source: str, schema: Any, names: list[str] | None) -> list[str]:
         if name not in schema.names:
             raise DataError(f'{source} has no column "{name}". It has {", ".join(schema.names)}.')
         kind = schema.field(name).type
-        inner = kind.value_type if types.is_list(kind) or types.is_fixed_size_list(kind) else kind
+        inner = kind.value_type if is_vector(kind) else kind
         if not (types.is_floating(inner) or types.is_integer(inner) or types.is_boolean(inner)):
             raise DataError(
                 f"Column {name!r} of {source} has type {kind}, not a number. Encode it, or leave the column out."
@@ -449,12 +466,17 @@ def _dataset(data: Any, names: list[str] | None) -> _Batches:
         if hasattr(fragment, "path"):
             _refuse_change(Path("the dataset"), data.schema, Path(fragment.path), fragment.physical_schema, wanted)
     scan = data.scanner(columns=wanted, batch_size=BATCH_ROWS, batch_readahead=2, fragment_readahead=1)
-    batches = (_from_arrow(batch, "the dataset") for batch in scan.to_batches())
+
+    def batches() -> Iterator[tuple[npt.NDArray[Any], tuple[str, ...]]]:
+        first = 0
+        for batch in scan.to_batches():
+            yield _from_arrow(batch, "the dataset", first)
+            first += batch.num_rows
 
     def counts() -> list[tuple[str, int]]:
         return [(getattr(one, "path", "a part in memory"), one.count_rows()) for one in data.get_fragments()]
 
-    return _Batches("a dataset", batches, data.count_rows(), _common_type(data.schema, wanted), fingerprint, counts)
+    return _Batches("a dataset", batches(), data.count_rows(), _common_type(data.schema, wanted), fingerprint, counts)
 
 
 def _reader(reader: Any) -> Iterator[Any]:
@@ -465,7 +487,7 @@ def _as_array(batch: Any, names: list[str] | None) -> tuple[npt.NDArray[Any], tu
     """Convert a batch to rows of floats; also return the names of its columns."""
     if hasattr(batch, "to_pydict") and hasattr(batch, "schema"):
         wanted = _wanted("A batch", batch.schema, names)
-        return _from_arrow(batch.select(wanted), "a batch")
+        return _from_arrow(batch.select(wanted), "a batch", 0)
     frame = as_frame(batch)
     if frame is not None:
         wanted = list(frame.columns) if names is None else names
@@ -476,19 +498,18 @@ def _as_array(batch: Any, names: list[str] | None) -> tuple[npt.NDArray[Any], tu
     return np.asarray(batch), None
 
 
-def _from_arrow(batch: Any, source: str) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
-    """Rows of an Arrow batch; a column of vectors becomes as many columns as its vectors have numbers."""
-    from pyarrow import types
+def _from_arrow(batch: Any, source: str, first: int) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
+    """Rows of an Arrow batch; a column of vectors becomes as many columns as its vectors have numbers.
 
+    `first` is the number of its first row in the source.
+    """
     parts: list[npt.NDArray[Any]] = []
     names: list[str] = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if types.is_list(column.type) or types.is_fixed_size_list(column.type):
-            values = column.flatten().to_numpy(zero_copy_only=False)
-            width = len(values) // max(len(column), 1)
-            if width * len(column) != len(values):
-                raise DataError(f"The vectors in column {name!r} of {source} have different lengths.")
-            parts.append(values.reshape(len(column), width))
+        if is_vector(column.type):
+            width = _length_of_vectors(column, name, source, first)
+            values = [part.flatten().to_numpy(zero_copy_only=False) for part in getattr(column, "chunks", [column])]
+            parts.append(np.concatenate(values).reshape(len(column), width) if values else np.empty((0, width)))
             names += [f"{name}_{place}" for place in range(width)]
         else:
             parts.append(column.to_numpy(zero_copy_only=False)[:, None] if hasattr(column, "offset") else
@@ -502,6 +523,25 @@ def _from_arrow(batch: Any, source: str) -> tuple[npt.NDArray[Any], tuple[str, .
         rows[:, place : place + part.shape[1]] = part
         place += part.shape[1]
     return rows, tuple(names)
+
+
+def _length_of_vectors(column: Any, name: str, source: str, first: int) -> int:
+    """The length of all vectors in a column. Raises if one is missing or has another length."""
+    from pyarrow import compute
+
+    missing = np.flatnonzero(np.asarray(column.is_null()))
+    if len(missing):
+        raise DataError(
+            f"Column {name!r} of {source} has no vector in row {first + missing[0]}. Fill it in, or drop the row."
+        )
+    lengths = np.asarray(compute.list_value_length(column))
+    other = np.flatnonzero(lengths != lengths[0]) if len(lengths) else missing
+    if len(other):
+        raise DataError(
+            f"Column {name!r} of {source} has {lengths[0]} numbers in row {first} and {lengths[other[0]]} in "
+            f"row {first + other[0]}. Give vectors of one length."
+        )
+    return int(lengths[0]) if len(lengths) else 0
 
 
 def _spooled(batches: _Batches) -> StoredRows:
@@ -525,7 +565,8 @@ def _spooled(batches: _Batches) -> StoredRows:
             if rows.shape[1] != n_columns or names != columns:
                 had = f"{n_columns} columns" if names is None else ", ".join(columns or ())
                 has = f"{rows.shape[1]} columns" if names is None else ", ".join(names)
-                raise DataError(f"The batch at row {n_written} has {has}, but the first one has {had}.")
+                place = _named_row(n_written, files())
+                raise DataError(f"The batch at {place} has {has}, but the first one has {had}.")
             if names is None and dtype == np.float32 and rows.dtype != np.float32:
                 raise DataError(
                     f"The batch at row {n_written} has type {rows.dtype}, but the first one has float32. Give one type."

@@ -157,6 +157,38 @@ def test_a_column_that_changes_its_type_between_files_is_refused(tmp_path):
         SeededKMeans(3).fit(tmp_path / "b.parquet")
 
 
+@pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.large_list(pa.float64()), pa.list_(pa.float32(), 2)])
+def test_a_missing_vector_and_vectors_of_different_lengths_are_named(tmp_path, kind):
+    """The numbers of a missing vector and of one that is longer must not be counted together."""
+    vectors = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]
+    table = pa.table({"v": pa.array(vectors, type=kind)})
+    pq.write_table(table, tmp_path / "a.parquet")
+    sources = [str(tmp_path), iter([pa.concat_tables([table, table])])]
+    pq.write_table(table, tmp_path / "b.parquet")
+    for source in sources:
+        assert len(SeededKMeans(2, random_state=0).fit(source).labels_) == 8
+    missing = pa.table({"v": pa.array([*vectors[:2], None, *vectors[3:]], type=kind)})
+    pq.write_table(missing, tmp_path / "b.parquet")
+    with pytest.raises(DataError, match=r"'v' of .*b.parquet has no vector in row 2. Fill it in"):
+        SeededKMeans(2).fit(tmp_path)
+    with pytest.raises(DataError, match="'v' of a batch has no vector in row 2"):
+        SeededKMeans(2).fit(iter([missing]))
+    if not pa.types.is_fixed_size_list(kind):
+        uneven = pa.table({"v": pa.array([*vectors[:2], [5.0], [6.0, 7.0, 8.0]], type=kind)})
+        pq.write_table(uneven, tmp_path / "b.parquet")
+        with pytest.raises(DataError, match=r"'v' of .*b.parquet has 2 numbers in row 0 and 1 in row 2"):
+            SeededKMeans(2).fit(tmp_path)
+    longer = pa.table({"v": pa.array([[1.0, 2.0, 3.0]])}).cast(
+        pa.schema({"v": kind if not pa.types.is_fixed_size_list(kind) else pa.list_(pa.float32(), 3)})
+    )
+    pq.write_table(longer, tmp_path / "b.parquet")
+    message = (
+        r"Column 'v' has type" if pa.types.is_fixed_size_list(kind) else r"The batch at row 0 of .*b.parquet \(row 4 of"
+    )
+    with pytest.raises(DataError, match=message):
+        SeededKMeans(2).fit(tmp_path)
+
+
 def test_balanced_clusters_of_files_are_those_of_the_rows_in_memory(tmp_path, small_chunks):
     X, classes = rows_and_classes("float32")
     known = Constraints.sample(classes, 30, balance=0.5, random_state=0)
