@@ -1,14 +1,16 @@
 """Stop a fit between two rounds, and continue it later with the same result.
 
 Fits inside `checkpointed` can be asked to stop. At the end of the current round, the state of the rounds is then
-written to a file, and `FitStopped` is raised. A later fit with the same data and parameters replays the random draws
-and the starts before the interrupted one, and continues with the next round. A
-fit that is complete can be kept in the same file until its results are written.
+written to a file, and `FitStopped` is raised. The state is also written once a minute, for fits that are killed. A
+later fit with the same data and parameters replays the random draws and the starts before the interrupted one, and
+continues with the next round. A fit that is complete can be kept in the same file until its results are written.
 """
 
 from __future__ import annotations
 
 import json
+import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,10 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from clew._tables import replacing
-from clew.exceptions import FileError
+from clew.exceptions import ClewWarning, FileError
 
 # Start of the names of learned attributes in the file of a complete fit.
 _LEARNED = "learned."
+# Seconds between two states that are written without a request. Writing 20 million labels takes about 0.1 s.
+_EVERY = 60.0
 _current: ContextVar[Checkpoint | None] = ContextVar("checkpoint", default=None)
 
 
@@ -52,22 +56,23 @@ class SavedRound(NamedTuple):
 
 
 class Checkpoint:
-    """The file of the state, a description of the fit, and whether a stop was requested."""
+    """The file of the state, a description of the fit, and whether a stop was requested.
 
-    def __init__(self, path: str | Path, about: dict[str, Any]) -> None:
+    The state is written when a stop was requested, and otherwise every `every` seconds.
+    """
+
+    def __init__(self, path: str | Path, about: dict[str, Any], every: float = _EVERY) -> None:
         self.path, self.about = Path(path), json.loads(json.dumps(about, default=str))
         self.stop_requested = False
+        self.saved_rounds = 0
+        """Number of rounds in the file, 0 if there is none or the fit is complete."""
+        self._every, self._written = every, time.monotonic()
         self.rng: np.random.Generator | None = None
         self._n_runs = 0
         self._saved: SavedRound | None = None
         self._learned: dict[str, Any] = {}
         if self.path.exists():
             self._read()
-
-    @property
-    def saved_rounds(self) -> int:
-        """Number of rounds in the file, 0 if there is none or the fit is complete."""
-        return 0 if self._saved is None else len(self._saved.history)
 
     def restore(self, estimator: Any) -> bool:
         """Set what a complete fit has learned; return False if the file holds none."""
@@ -90,12 +95,21 @@ class Checkpoint:
         return saved
 
     def round_done(self, state: dict[str, Any]) -> None:
-        """Write the state and raise `FitStopped`, if a stop was requested."""
-        if not self.stop_requested or self.rng is None:
+        """Write the state if it is time, or if a stop was requested: then also raise `FitStopped`."""
+        is_time = time.monotonic() >= self._written + self._every
+        if self.rng is None or not (self.stop_requested or is_time):
             return
         arrays = {**state, "run": self._n_runs - 1, "random": json.dumps(self.rng.bit_generator.state)}
-        self._write(arrays)
-        raise FitStopped(self.path, len(state["history"]))
+        try:
+            self._write(arrays)
+            self.saved_rounds = len(state["history"])
+        except FileError as error:
+            if self.stop_requested:
+                raise
+            warnings.warn(f"{error} The fit goes on.", ClewWarning, stacklevel=2)
+        self._written = time.monotonic()
+        if self.stop_requested:
+            raise FitStopped(self.path, self.saved_rounds)
 
     def _write(self, arrays: dict[str, Any]) -> None:
         with replacing(self.path) as temporary, open(temporary, "wb") as file:
@@ -120,6 +134,7 @@ class Checkpoint:
         self._learned = {name: value if value.ndim else value.item() for name, value in learned.items()}
         if arrays:
             self._saved = SavedRound(**{**arrays, "run": int(arrays["run"]), "random": str(arrays["random"])})
+            self.saved_rounds = len(self._saved.history)
 
 
 def current_checkpoint() -> Checkpoint | None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clew import ConstrainedKMeans, Constraints, COPKMeans, IGKMeans, PCKMeans, SeededKMeans
-from clew.exceptions import FileError
+from clew.exceptions import ClewWarning, FileError
 from clew.partitional._checkpoint import Checkpoint, FitStopped, checkpointed
 
 
@@ -58,3 +58,49 @@ def test_a_fit_that_stopped_twice_ends_like_one_that_did_not(tmp_path, method, n
     path.write_text("nonsense")
     with pytest.raises(FileError, match="is not a checkpoint"):
         Checkpoint(path, {"k": 4})
+
+
+class KilledAfter(Checkpoint):
+    """Writes every round, and ends the fit after some without asking."""
+
+    def __init__(self, path, n_rounds):
+        super().__init__(path, {}, every=0)
+        self._left = n_rounds
+
+    def round_done(self, state):
+        super().round_done(state)
+        self._left -= 1
+        if self._left == 0:
+            raise SystemError("killed")
+
+
+def test_a_killed_fit_continues_after_the_last_state_that_was_written(tmp_path):
+    X = np.random.default_rng(0).normal(size=(400, 3))
+
+    def model():
+        return PCKMeans(5, n_init=1, tol=0, random_state=0)
+
+    expected = model().fit(X)
+    for n_rounds in (3, 2):
+        with pytest.raises(SystemError, match="killed"), checkpointed(KilledAfter(tmp_path / "state", n_rounds)):
+            model().fit(X)
+    checkpoint = Checkpoint(tmp_path / "state", {})
+    assert checkpoint.saved_rounds == 5
+    with checkpointed(checkpoint):
+        found = model().fit(X)
+    assert (found.labels_ == expected.labels_).all()
+    assert found.objective_history_.tolist() == expected.objective_history_.tolist()
+
+
+def test_a_state_that_cannot_be_written_does_not_end_the_fit_unless_a_stop_was_requested(tmp_path):
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    model = PCKMeans(5, n_init=1, tol=0, random_state=0)
+    checkpoint = Checkpoint(tmp_path / "missing" / "state", {}, every=0)
+    goes_on = pytest.warns(ClewWarning, match=r"Cannot write .*missing does not exist.*The fit goes on")
+    with goes_on, checkpointed(checkpoint):
+        found = model.fit(X).labels_
+    assert (found == PCKMeans(5, n_init=1, tol=0, random_state=0).fit(X).labels_).all()
+    checkpoint = Checkpoint(tmp_path / "missing" / "state", {})
+    checkpoint.stop_requested = True
+    with pytest.raises(FileError, match="Cannot write"), checkpointed(checkpoint):
+        model.fit(X)
