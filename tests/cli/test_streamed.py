@@ -48,7 +48,8 @@ def test_streamed_labels_are_those_of_the_command_in_memory(folder, data, scale)
     assert not list(folder.glob("*.checkpoint"))
 
 
-def test_ctrl_c_keeps_the_rounds_and_the_same_command_continues(folder, monkeypatch):
+@pytest.mark.parametrize("request_to_stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_fit_keeps_its_rounds_and_the_same_command_continues(folder, monkeypatch, request_to_stop):
     words = [
         "cluster",
         "rows.parquet",
@@ -70,7 +71,7 @@ def test_ctrl_c_keeps_the_rounds_and_the_same_command_continues(folder, monkeypa
     def interrupted(checkpoint, state):
         n_rounds.append(len(state["history"]))
         if len(n_rounds) == 3:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(request_to_stop)
         round_done(checkpoint, state)
 
     monkeypatch.setattr(Checkpoint, "round_done", interrupted)
@@ -228,3 +229,55 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_fit(folder, monk
     result = type_in("cluster", "rows.npy", "-k", 3, "--stream", "-o", "/proc/labels.csv")
     assert result.exit_code == 2
     assert "Cannot write /proc/labels.csv" in result.stderr
+
+
+@pytest.fixture
+def parts(folder):
+    """A folder of two parquet files."""
+    table = pq.read_table("rows.parquet")
+    (folder / "parts").mkdir()
+    pq.write_table(table[:250], "parts/a.parquet")
+    pq.write_table(table[250:], "parts/b.parquet")
+    return folder / "parts"
+
+
+def _copy(parts):
+    (parts / "c.parquet").write_bytes((parts / "a.parquet").read_bytes())
+
+
+def _grow(parts):
+    with open(parts / "b.parquet", "ab") as file:
+        file.write(b"more")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [(_copy, "parts/c.parquet was added while parts was read"), (_grow, "parts/b.parquet grew while it was read")],
+)
+@pytest.mark.parametrize("when", ["fit", "labels"])
+def test_a_folder_that_changes_meanwhile_is_refused_and_nothing_is_left_behind(
+    parts, monkeypatch, change, message, when
+):
+    place, name = (PCKMeans, "fit") if when == "fit" else (_streamed, "_labelled")
+    original = getattr(place, name)
+
+    def changed(*args, **others):
+        change(parts)
+        return original(*args, **others)
+
+    monkeypatch.setattr(place, name, changed)
+    result = type_in("cluster", "parts", "-k", 3, "--id", "name", "-o", "labels.csv")
+    assert result.exit_code == 2
+    assert f"{message}. Fit again when it is complete." in result.stderr
+    assert "kept" not in result.stderr
+    assert not list(parts.parent.glob("*labels*"))
+
+
+def test_ids_of_two_types_are_refused_before_the_fit(parts):
+    other = pq.read_table("parts/b.parquet")
+    pq.write_table(other.set_column(0, "name", pa.array(range(len(other)))), "parts/b.parquet")
+    result = type_in("cluster", "parts", "-k", 3, "--id", "name")
+    assert result.exit_code == 2
+    assert (
+        'Column "name" of parts changes its type in row 250: int64 and str. Write ids with one type.' in result.stderr
+    )

@@ -171,7 +171,8 @@ def tell_columns(description: str) -> None:
     """Print on stderr how the first columns were encoded."""
     heading, *lines = description.splitlines()
     more = len(lines) - _MOST_COLUMNS
-    shown: Sequence[str] = [heading, *lines[:_MOST_COLUMNS], *([f"and {more} more columns"] if more > 0 else [])]
+    rest = [f"and {more} more column{'s' if more > 1 else ''}"] if more > 0 else []
+    shown: Sequence[str] = [heading, *lines[:_MOST_COLUMNS], *rest]
     _exits.say("columns", "read as\n" + "\n".join(shown), "bold")
 
 

@@ -23,10 +23,10 @@ from clew.cli._cluster import ClusterRequest, KnownConstraints, cluster_names, p
 from clew.cli._progress import progress
 from clew.cli._reading import FileOfAnswers, Reading, tell_columns
 from clew.cli._streamed_columns import batches_of, check_ids, columns_of, prepared
-from clew.datasets import Table, open_rows, read_table
+from clew.datasets import StoredRows, Table, open_rows, read_table
 from clew.datasets._encode import described
 from clew.datasets._stored import BATCH_ROWS
-from clew.exceptions import FileError, ParameterError
+from clew.exceptions import ClewError, FileError, ParameterError
 from clew.partitional._checkpoint import Checkpoint, FitStopped, checkpointed
 
 # Files whose numbers take more memory than this are read by the batch.
@@ -69,6 +69,7 @@ def run(request: ClusterRequest, reading: Reading, estimator: Any, output: Path 
             check_ids(path, reading.id_column)
         known = _knowledge(request, reading, path, len(rows))
         scaled, encodings = prepared(rows, columns, reading.scale)
+        rows.check_unchanged()
     place = Path(f"{path.name}.checkpoint") if output is None else output.with_name(f"{output.name}.checkpoint")
     about = {**estimator.get_params(), "method": request.method, "scale": str(reading.scale), "rows": len(rows)}
     about["columns"] = columns.used
@@ -99,6 +100,16 @@ def run(request: ClusterRequest, reading: Reading, estimator: Any, output: Path 
             "yellow",
         )
         raise typer.Exit(_exits.INTERRUPTED) from None
+    except ClewError:
+        if not checkpoint.stop_requested:  # the rounds would end in the same error
+            place.unlink(missing_ok=True)
+        raise
+    except KeyboardInterrupt:
+        if checkpoint.saved_rounds:
+            _exits.say(
+                "kept", f"{checkpoint.saved_rounds} rounds, in {place}. Repeat the command to continue.", "yellow"
+            )
+        raise
     finally:
         rows.close()
     elapsed = time.perf_counter() - started
@@ -107,8 +118,14 @@ def run(request: ClusterRequest, reading: Reading, estimator: Any, output: Path 
         if is_kept and checkpoint.stop_requested:
             raise KeyboardInterrupt
         with progress(f"writing {output or 'labels'}", quiet=quiet):
-            write_batches(sys.stdout if output is None else output, _labelled(path, reading, estimator, known, names))
-    except (KeyboardInterrupt, FileError, OSError):
+            labels = _labelled(path, rows, reading, estimator, known, names)
+            write_batches(sys.stdout if output is None else output, labels)
+    except (KeyboardInterrupt, Exception) as error:
+        try:
+            rows.check_unchanged()
+        except FileError as changed:
+            place.unlink(missing_ok=True)
+            raise changed from error
         if is_kept:
             _exits.say("kept", f"the complete fit, in {place}. Repeat the command to write the labels.", "yellow")
         raise
@@ -201,9 +218,9 @@ def _places(answers: Path, reading: Reading, path: Path) -> tuple[NDArray[np.int
 
 
 def _labelled(
-    path: Path, reading: Reading, estimator: Any, known: KnownConstraints, names: dict[int, str]
+    path: Path, rows: StoredRows, reading: Reading, estimator: Any, known: KnownConstraints, names: dict[int, str]
 ) -> Iterator[dict[str, Any]]:
-    """Id or number, and cluster, of the rows, by the batch."""
+    """Id or number, and cluster, of the rows, by the batch. Raises after the last one if the ids may have changed."""
     labels = estimator.labels_
     key = "row" if reading.id_column is None else "id" if reading.id_column == "cluster" else reading.id_column
     if reading.id_column is None:
@@ -217,6 +234,7 @@ def _labelled(
         clusters = np.array([names[label] for label in here.tolist()]) if known.class_names else here
         yield {str(key): ids, "cluster": clusters}
         first += len(ids)
+    rows.check_unchanged()
 
 
 def _violated(estimator: Any, known: KnownConstraints) -> dict[str, Any]:
@@ -237,7 +255,7 @@ def _violated(estimator: Any, known: KnownConstraints) -> dict[str, Any]:
 
 @contextmanager
 def _stops(checkpoint: Checkpoint) -> Iterator[None]:
-    """Let Ctrl-C stop the fit after the present round, and a second Ctrl-C at once."""
+    """Let Ctrl-C and SIGTERM stop the fit after the present round, and a second one at once."""
 
     def stop(*_: Any) -> None:
         if checkpoint.stop_requested:
@@ -245,8 +263,9 @@ def _stops(checkpoint: Checkpoint) -> Iterator[None]:
         checkpoint.stop_requested = True
         _exits.say("stopping", "after this round, to keep the rounds so far. Ctrl-C again stops at once.", "yellow")
 
-    before = signal.signal(signal.SIGINT, stop)
+    before = {one: signal.signal(one, stop) for one in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
