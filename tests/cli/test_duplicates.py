@@ -43,6 +43,7 @@ def test_a_clean_table_without_any_answer(customers):
     )  # fmt: skip
     assert found.exit_code == 0, found.output
     assert found.output.split()[-3:] == ["golden", "records", "clean.csv"]
+    assert re.search(r"compared +name, city, phone \(as numbers\)", found.output)
     labels = read_csv("customers-labels.csv")
     assert [row["cluster"] for row in labels] == ["0", "0", "1", "1", "2"]
     assert all(0.5 < float(row["probability"]) <= 1 for row in labels)

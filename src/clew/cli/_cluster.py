@@ -346,6 +346,8 @@ def summary(
             {"cluster": name if named else label, "rows": sizes[label]} for label, name in names.items() if label >= 0
         ],
     }
+    if len(getattr(estimator, "columns_", ())):
+        result["compared"] = dict(zip(estimator.columns_.tolist(), estimator.column_kinds_.tolist(), strict=True))
     if hasattr(estimator, "medoid_indices_"):
         medoids = dict(zip(estimator.cluster_labels_.tolist(), rows[estimator.medoid_indices_].tolist(), strict=True))
         for entry, label in zip(result["clusters"], (label for label in names if label >= 0), strict=True):
@@ -420,6 +422,9 @@ def print_summary(result: dict[str, Any], console: Console, *, by_texts: bool) -
         sizes.append(("noise", result["noise"]))
     console.print(_render.sizes_table([name for name, _ in sizes], [n for _, n in sizes]))
     lines = _small_clusters([n for _, n in sizes if n])
+    if compared := result.get("compared"):
+        told = [column if kind == "text" else f"{column} (as {kind}s)" for column, kind in compared.items()]
+        lines.append(("compared", ", ".join(told)))
     for kind, pairs in result.get("violated", {}).items():
         line = f"{pairs['count']:,} of {pairs['of']:,} violated"
         named = result.get(f"violated_{kind}", [])
