@@ -18,6 +18,7 @@ from clew.active._answers import Pair
 from clew.active._explore_consolidate import half_placed
 from clew.active._group_sizes import Comparison, data_show_small_groups, groups_keep_appearing
 from clew.active._group_tree import TreeQuestions
+from clew.active._group_tree import groups_keep_appearing as vector_groups_keep_appearing
 from clew.active._posterior import Posterior
 from clew.active._representatives import LabelsAt, MicroClusters, n_micro_clusters, point_view
 from clew.active._second_opinions import (
@@ -182,15 +183,18 @@ class Auto(Strategy):
         """Prior constraints and corrections if answers may be wrong; None while answers are facts."""
         if self.has_small_groups(view):
             return self._matches().certain_constraints(view)
-        return certain_constraints(view) if self._expects_errors(view) else None
+        doubts = self._expects_errors(view) or (view.expects_errors and self.has_many_groups(view))
+        return certain_constraints(view) if doubts else None
 
     def opinions(self, view: View, pairs: IntArray) -> PairOpinions | None:
         """What the pair model says about answered pairs, if groups are small."""
         return self._matches().opinions(view, pairs) if self.has_small_groups(view) else None
 
     def repeats_questions(self, view: View) -> bool:
-        """Whether second opinions may be about the same pairs: if groups are small and some answers look wrong."""
-        return self.has_small_groups(view) and self._matches().repeats_questions(view)
+        """Whether second opinions may be about the same pairs: if groups are small or many, and answers look wrong."""
+        if self.has_small_groups(view):
+            return self._matches().repeats_questions(view)
+        return view.expects_errors and self.has_many_groups(view)
 
     def has_small_groups(self, view: View) -> bool:
         """Whether groups are treated as small, because of the user's choice, the data, or the first answers."""
@@ -210,7 +214,7 @@ class Auto(Strategy):
     def comparison_pair(self, view: View) -> Pair | None:
         """The next question that tells whether groups are large, many, or small, if that is in doubt."""
         if self._may_be_many(view):
-            return self._tree().comparison_pair(view)
+            return self._tree().comparison_pair(view, self._guess(view))
         if self.groups != "auto" or view.n_clusters is not None or data_show_small_groups(view):
             return None
         if view.records is None or not groups_keep_appearing(view):
@@ -224,7 +228,7 @@ class Auto(Strategy):
         if data_show_small_groups(view):
             return False
         self._tree().prepare(view)
-        return groups_keep_appearing(view)
+        return vector_groups_keep_appearing(view)
 
     def _comparison(self, view: View) -> Comparison:
         def compare() -> Comparison:

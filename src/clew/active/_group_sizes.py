@@ -29,9 +29,8 @@ _SAMPLE, _N_NEIGHBORS = 500, 30
 # small groups if this share of the rows has one. It is 0.6 to 0.7 on three published tables of records (a fourth has
 # few duplicates), and 0 to 0.25 on ten published tables with 2 to 10 groups.
 _NEAR, _SHARE_NEAR = 0.5, 0.4
-# If at most this share of the first answers is "same", new groups keep appearing, and two partitions are compared. Rows
-# with texts are more often records, so fewer answers are enough.
-_N_FIRST, _N_FIRST_RECORDS, _FEW_SAME = 19, 6, 0.05
+# If none of so many first answers about records is "same", new groups keep appearing, and two partitions are compared.
+_N_FIRST = 6
 # Number of pairs of each partition that are asked about. The second number of pairs of large groups is enough if all of
 # them differ.
 _N_LARGE, _N_LARGE_IF_DIFFERENT, _N_SMALL = 12, 6, 4
@@ -63,11 +62,14 @@ def data_show_small_groups(view: View) -> bool:
 
 
 def groups_keep_appearing(view: View) -> bool:
-    """Whether nearly all of the first decided answers are "different"."""
-    said = (answer for told in view.told for _, answer in told if answer in (SAME, DIFFERENT))
-    n_first = _N_FIRST if view.records is None else _N_FIRST_RECORDS
-    first = list(islice(said, n_first))
-    return view.n_rows >= _FEW_ROWS and len(first) == n_first and first.count(SAME) <= _FEW_SAME * n_first
+    """Whether all of the first decided answers about records are "different"."""
+    return first_answers(view, _N_FIRST) == 0
+
+
+def first_answers(view: View, n: int) -> int | None:
+    """Number of "same" among the first `n` decided answers; None if there are fewer answers, or few rows."""
+    first = list(islice((answer for told in view.told for _, answer in told if answer in (SAME, DIFFERENT)), n))
+    return first.count(SAME) if len(first) == n and view.n_rows >= _FEW_ROWS else None
 
 
 class Comparison(NamedTuple):

@@ -13,13 +13,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.special import expit
+from scipy.special import expit, logit
 
-from clew.active._answers import Pair
+from clew.active._answer_errors import error_rate
+from clew.active._answers import DIFFERENT, SAME, Answer, Pair
+from clew.active._group_sizes import first_answers
+from clew.active._knowledge import Knowledge
 from clew.active._representatives import MicroClusters, PointView, point_view
-from clew.active._uncertain_matches import _any_open_pair
+from clew.active._second_opinions import certain_constraints
+from clew.active._uncertain_matches import any_open_pair, votes
 from clew.active._view import View
-from clew.constraints import Closure
+from clew.constraints import Closure, Constraints
 from clew.constraints._closure import component_numbers
 from clew.graph._kernels import standard
 from clew.hierarchical._agglomeration import must_pairs
@@ -36,14 +40,24 @@ _PREPARED = 10_000
 # Levels are rounded to so many values.
 _N_LEVELS = 500
 # Number of thresholds that are compared, the widths over which the probability of "same" falls from 0.73 to 0.27, and
-# the probability of an answer against the tree at any level.
+# the least probability of an answer against the tree at any level.
 _N_THRESHOLDS, _WIDTHS, _AGAINST = 120, np.array([0.05, 0.1, 0.2, 0.4, 0.8]), 0.05
-# The threshold is found if its standard deviation is below the first value, or after so many answers.
-_CERTAIN, _MOST_ANSWERS = 0.25, 60
+# New groups keep appearing if none of so many first answers is "same". If an error rate is given, twice as many as are
+# expected to be wrong may be "same", because `Auto` then asks again about some rows. Without it, an answer "same" means
+# that there may be a few groups of several parts each, which the tree would never join.
+_N_FIRST = 19
+# The threshold is found if its standard deviation is below the first value, or after so many answers. The search also
+# ends if the probability of many groups is below the third value.
+_CERTAIN, _MOST_ANSWERS, _IMPROBABLE = 0.25, 60, 0.1
 # Half the range of levels from which questions about the threshold are chosen.
 _NEAR = 0.1
-# There are many groups if their number exceeds that of the large groups by this factor.
-_MANY_MORE = 2.0
+# There are many groups if their number exceeds that of the large groups by this factor, and this number. With so few
+# rows per group on average, the tree says nothing: few large groups that overlap look like that, too.
+_MANY_MORE, _MANY, _FEW_ROWS = 2.0, 50, 2.0
+# Shares of right answers against the tree that are compared if answers may be wrong.
+_CONTRARY = np.linspace(0.005, 0.4, 80)
+# Number of times that one pair is asked about if answers may be wrong.
+_MOST_ASKED = 3
 # Number of merges that are looked at to find one that may be asked about.
 _MOST_LOOKED = 1_000
 
@@ -80,14 +94,24 @@ class GroupTree(NamedTuple):
         stakes = tree.sizes[tree.children].astype(np.float64).prod(axis=1)
         return cls(tree, tree.pairs(), np.log(n - np.arange(n - 1)), stakes, parents)
 
-    def level_of(self, one: int, two: int) -> float:
-        """The level of the merge that joins two points."""
+    def merge_of(self, one: int, two: int) -> int:
+        """The merge that joins two points; -1 for a point and itself."""
+        if one == two:
+            return -1
         while one != two:  # the numbers of parents are larger
             if one < two:
                 one = int(self.parents[one])
             else:
                 two = int(self.parents[two])
-        return float(self.levels[one - self.tree.n_rows])
+        return one - self.tree.n_rows
+
+    def merges_of(self, pairs: IntArray) -> IntArray:
+        """The merges that join pairs of points; -1 for a point and itself."""
+        return np.array([self.merge_of(*pair) for pair in pairs.tolist()], dtype=np.int64)
+
+    def levels_of(self, pairs: IntArray) -> FloatArray:
+        """The levels of the merges that join pairs of different points."""
+        return self.levels[self.merges_of(pairs)]
 
     def labels(self, is_merged: npt.NDArray[np.bool_], closed: Closure, cells: IntArray) -> IntArray:
         """Clusters by some of the merges, the lowest first. Merges against cannot-links are left out.
@@ -110,15 +134,16 @@ class Threshold(NamedTuple):
     weights: FloatArray
 
     @classmethod
-    def of(cls, highest: float, levels: FloatArray, same: npt.NDArray[np.bool_]) -> Threshold:
-        """The posterior given the levels of answered pairs and the answers, from a uniform prior up to `highest`."""
+    def of(cls, highest: float, answers: LevelAnswers) -> Threshold:
+        """The posterior given the answers, from a uniform prior up to `highest`."""
+        levels, same, against = answers
         grid, at = np.linspace(0.0, highest, _N_THRESHOLDS), np.linspace(0.0, highest, _N_LEVELS)
         places = np.rint(levels * ((_N_LEVELS - 1) / highest)).astype(np.int64)
         total = np.zeros((_N_THRESHOLDS, len(_WIDTHS)))
         for answer in (True, False):
             counts = np.bincount(places[same == answer], minlength=_N_LEVELS)
             some = np.flatnonzero(counts)
-            total += np.tensordot(counts[some], _log_likelihoods(grid, at[some], np.full(len(some), answer)), 1)
+            total += np.tensordot(counts[some], _log_likelihoods(grid, at[some], answer, against), 1)
         return cls(grid, _normalized(total))
 
     def __call__(self, levels: FloatArray) -> FloatArray:
@@ -132,6 +157,10 @@ class Threshold(NamedTuple):
         """Median of the threshold."""
         return float(self.grid[np.searchsorted(np.cumsum(self.weights.sum(axis=1)), 0.5)])
 
+    def above(self, level: float) -> float:
+        """Probability that the threshold is above a level."""
+        return float(self.weights.sum(axis=1)[self.grid > level].sum())
+
     @property
     def deviation(self) -> float:
         """Standard deviation of the threshold."""
@@ -139,17 +168,35 @@ class Threshold(NamedTuple):
         return float(np.sqrt(shares @ (self.grid - shares @ self.grid) ** 2))
 
 
-def first_certain(highest: float, levels: FloatArray, same: npt.NDArray[np.bool_]) -> Threshold | None:
-    """The posterior after the first answers that make it certain enough; None if there are too few answers."""
-    levels, same = levels[:_MOST_ANSWERS], same[:_MOST_ANSWERS]
+class LevelAnswers(NamedTuple):
+    """Levels of answered pairs, whether the answer is "same", and the least chance of an answer against the tree."""
+
+    levels: FloatArray
+    same: npt.NDArray[np.bool_]
+    against: float = _AGAINST
+
+
+def first_certain(highest: float, answers: LevelAnswers, many: float) -> Threshold | None:
+    """The posterior after the first answers that make it certain enough; None if there are too few answers.
+
+    It is certain that there are fewer groups if the threshold is hardly above the level `many`.
+    """
     grid = np.linspace(0.0, highest, _N_THRESHOLDS)
     total = np.zeros((_N_THRESHOLDS, len(_WIDTHS)))
-    for one in _log_likelihoods(grid, levels, same):
-        total += one
+    for place, (level, same) in enumerate(zip(answers.levels[:_MOST_ANSWERS], answers.same, strict=False)):
+        total += _log_likelihoods(grid, np.array([level]), bool(same), answers.against)[0]
+        if place + 1 < _N_FIRST:
+            continue
         found = Threshold(grid, _normalized(total))
-        if found.deviation < _CERTAIN:
+        if found.deviation < _CERTAIN or place + 1 == _MOST_ANSWERS or found.above(many) < _IMPROBABLE:
             return found
-    return Threshold(grid, _normalized(total)) if len(levels) == _MOST_ANSWERS else None
+    return None
+
+
+def groups_keep_appearing(view: View) -> bool:
+    """Whether the first decided answers are "different", but for some that may be wrong."""
+    same = first_answers(view, _N_FIRST)
+    return same is not None and same <= 2 * _N_FIRST * (view.error_rate or 0.0)
 
 
 def _same(grid: FloatArray, levels: FloatArray) -> FloatArray:
@@ -157,9 +204,9 @@ def _same(grid: FloatArray, levels: FloatArray) -> FloatArray:
     return expit((levels[:, None, None] - grid[:, None]) / _WIDTHS)
 
 
-def _log_likelihoods(grid: FloatArray, levels: FloatArray, same: npt.NDArray[np.bool_]) -> FloatArray:
-    probability = _AGAINST + (1 - 2 * _AGAINST) * _same(grid, levels)
-    return np.log(np.where(same[:, None, None], probability, 1 - probability))
+def _log_likelihoods(grid: FloatArray, levels: FloatArray, same: bool, against: float) -> FloatArray:
+    probability = against + (1 - 2 * against) * _same(grid, levels)
+    return np.log(probability if same else 1 - probability)
 
 
 def _normalized(logs: FloatArray) -> FloatArray:
@@ -179,38 +226,47 @@ class TreeQuestions:
     def __init__(self, seed: int) -> None:
         self._seed = seed
 
-    def comparison_pair(self, view: View) -> Pair | None:
+    def comparison_pair(self, view: View, n_large: int) -> Pair | None:
         """The next question that searches for the number of groups; None if it is known well enough."""
         state = self._state(view)
-        if first_certain(state.grown.levels[0], *state.answers) is not None:
+        if state.first_certain(n_large) is not None:
             return None
         levels = state.grown.levels
         near = np.abs(levels - state.threshold.median) < _NEAR
         nearest = np.abs(levels - state.threshold.median).argmin()
         near[nearest] = True
-        question = state.open_pair(np.where(near, state.grown.stakes, 0.0), "How many groups are there?")
-        return None if question is None else state.in_rows(question)
+        found = state.open_pair(np.where(near, state.grown.stakes, 0.0), "How many groups are there?")
+        return None if found is None else state.in_rows(found[0])
 
     def has_many_groups(self, view: View, n_large: int) -> bool:
         """Whether the answers show that there are many more groups than `n_large`."""
         state = self._state(view)
-        found = first_certain(state.grown.levels[0], *state.answers)
-        return found is not None and np.exp(found.median) > _MANY_MORE * n_large
+        found = state.first_certain(n_large)
+        return found is not None and _many(n_large) < found.median < np.log(len(state.grown.levels) / _FEW_ROWS)
 
     def next_question(self, view: View) -> Pair | None:
-        """The merge whose answer is expected to change most pairs of rows; None if nothing is open."""
+        """The merge whose answer is expected to change most pairs of rows; None if nothing is open.
+
+        If answers may be wrong, this may be a pair that was asked before.
+        """
         state = self._state(view)
         probability = state.threshold(state.grown.levels)
         doubt = np.where(state.is_merged(), 1 - probability, probability)
-        question = state.open_pair(doubt * state.grown.stakes, "Are these two groups one?")
-        return _any_open_pair(view) if question is None else state.in_rows(question)
+        merges = np.arange(len(probability))
+        scores = doubt * state.stakes(state.grown.pairs, merges)
+        question, worth = state.open_pair(scores, "Are these two groups one?") or (None, 0.0)
+        if state.rate and view.may_check(repeated=True):
+            question = state.second_opinion(worth) or question
+        return any_open_pair(view) if question is None else state.in_rows(question)
 
     def labels(self, view: View) -> IntArray:
-        """Cut the tree where the expected F-score of pairs is best, and obey all constraints."""
+        """Cut the tree where the expected F-score of pairs is best, and obey all constraints.
+
+        If answers may be wrong, this leaves out answers that the tree and other answers make improbable.
+        """
         state = self._state(view)
-        closed = state.view.constraints().closure()
         cells = np.arange(view.n_rows) if state.of_points is None else state.of_points.points.cells
-        labels = state.grown.labels(state.is_merged(), closed, cells)
+        labels = state.grown.labels(state.is_merged(), state.constraints().closure(), cells)
         return labels if state.of_points is None else state.of_points.nearest_labels(labels)
 
     def prepare(self, view: View) -> None:
@@ -236,24 +292,40 @@ class TreeQuestions:
         last_at, last = view.latest.get("group tree", (None, None))
         at = len(view.said), len(inner.said)
         if last is None or last_at != at or last.view is not inner:
-            said = inner.said[inner.said[:, 2] != 0]
             cells = np.arange(inner.n_rows) if of_points is None else of_points.points.cells
+            said = inner.said[inner.said[:, 2] != 0]
             said = said[cells[said[:, 0]] != cells[said[:, 1]]]
-            levels = np.array([grown.level_of(*pair) for pair in cells[said[:, :2]].tolist()], dtype=np.float64)
-            answers = levels, said[:, 2] > 0
-            last = _State(inner, of_points, grown, answers, Threshold.of(grown.levels[0], *answers))
+            rate = error_rate(inner)
+            against = max(_AGAINST, inner.error_rate or 0.0)
+            answers = LevelAnswers(grown.levels_of(cells[said[:, :2]]), said[:, 2] > 0, against)
+            threshold = Threshold.of(grown.levels[0], answers)
+            last = _State(inner, of_points, grown, answers, threshold, rate, cells)
             view.latest["group tree"] = at, last
         return last
 
 
+def _many(n_large: int) -> float:
+    """Logarithm of the number of groups above which they are many."""
+    return float(np.log(max(_MANY_MORE * n_large, _MANY)))
+
+
 class _State(NamedTuple):
-    """The tree, the answers about it (levels, and whether the answer is "same"), and the posterior of the threshold."""
+    """The tree, the answers about it, the posterior of the threshold, and the error rate; 0 while answers are facts.
+
+    `cells` has the point of the tree that each row of the view belongs to.
+    """
 
     view: View
     of_points: PointView | None
     grown: GroupTree
-    answers: tuple[FloatArray, npt.NDArray[np.bool_]]
+    answers: LevelAnswers
     threshold: Threshold
+    rate: float
+    cells: IntArray
+
+    def first_certain(self, n_large: int) -> Threshold | None:
+        """The threshold when it was certain enough for the first time, whatever the later answers."""
+        return first_certain(self.grown.levels[0], self.answers, _many(n_large))
 
     def is_merged(self) -> npt.NDArray[np.bool_]:
         """Merges below the cut with the best expected F-score of pairs of rows: 2 right / (joined + all true)."""
@@ -262,14 +334,77 @@ class _State(NamedTuple):
         scores = right / (np.cumsum(stakes) + right[-1])
         return np.arange(len(stakes)) <= scores.argmax()
 
-    def open_pair(self, scores: FloatArray, why: str) -> Pair | None:
-        """The pair of the merge with the highest score that may be asked about."""
+    def stakes(self, pairs: IntArray, merges: IntArray) -> FloatArray:
+        """Number of pairs of points that an answer about a pair of them joins or separates, given their merges.
+
+        Below the cut, these are the pairs that the merge joins. Above it, two of the clusters may be one.
+        """
+        is_merged = self.is_merged()
+        clusters = self.grown.tree.labels(len(is_merged) + 1 - int(is_merged.sum()))
+        of_points = np.bincount(clusters)[clusters].astype(np.float64)
+        return np.where(is_merged[merges], self.grown.stakes[merges], of_points[pairs].prod(axis=1))
+
+    def constraints(self) -> Constraints:
+        """All constraints; without answers that are probably wrong, if answers may be wrong."""
+        if not self.rate:
+            return self.view.constraints()
+        certain = certain_constraints(self.view)
+        pairs, log_odds = self.judged()
+        known = Knowledge(certain.closure())
+        together: list[tuple[int, int]] = []
+        apart: list[tuple[int, int]] = []
+        for place in np.argsort(-np.abs(log_odds), kind="stable").tolist():
+            one, two = pairs[place].tolist()
+            answer: Answer = SAME if log_odds[place] > 0 else DIFFERENT
+            if known.add(one, two, answer):
+                (together if answer is SAME else apart).append((one, two))
+        return certain | Constraints(together, apart, n_samples=self.view.n_rows)
+
+    def judged(self) -> tuple[IntArray, FloatArray]:
+        """The pairs that people answered, and the log-odds that they are the same, from the tree and the answers.
+
+        Where groups are not compact, right answers are against the tree, too. Their share is estimated, so that answers
+        are only doubted if as few of them are against the tree as the error rate says.
+        """
+        said = votes(self.view)
+        said[:, :2].sort(axis=1)
+        pairs, place = np.unique(said[:, :2], axis=0, return_inverse=True)
+        evidence = np.bincount(place.ravel(), weights=said[:, 2], minlength=len(pairs)) * logit(1 - self.rate)
+        levels, same, _ = self.answers
+        flips = self.rate + (1 - 2 * self.rate) * _CONTRARY
+        right = np.where(same, self.threshold(levels), 1 - self.threshold(levels))
+        contrary = _CONTRARY[np.log(flips[:, None] + (1 - 2 * flips[:, None]) * right).sum(axis=1).argmax()]
+        of_pairs = self.cells[pairs]
+        is_apart = of_pairs[:, 0] != of_pairs[:, 1]
+        expected = np.ones(len(pairs))
+        expected[is_apart] = self.threshold(self.grown.levels_of(of_pairs[is_apart]))
+        return pairs, logit(contrary + (1 - 2 * contrary) * expected) + evidence
+
+    def open_pair(self, scores: FloatArray, why: str) -> tuple[Pair, float] | None:
+        """The pair of the merge with the highest score that may be asked about, and the score."""
         n = min(_MOST_LOOKED, len(scores))
         best = np.argpartition(-scores, n - 1)[:n]
         for place in best[np.lexsort((best, -scores[best]))].tolist():
             one, two = self.grown.pairs[place].tolist()
             if scores[place] > 0 and self.view.is_open(one, two):
-                return Pair(one, two, why=why)
+                return Pair(one, two, why=why), float(scores[place])
+        return None
+
+    def second_opinion(self, worth: float) -> Pair | None:
+        """The answered pair whose second opinion is expected to change most pairs of rows, if more than `worth`."""
+        pairs, log_odds = self.judged()
+        of_pairs = self.cells[pairs]
+        merges = self.grown.merges_of(of_pairs)
+        scores = np.where(merges < 0, 0.0, expit(-np.abs(log_odds)) * self.stakes(of_pairs, merges))
+        said = votes(self.view)[:, :2]
+        said.sort(axis=1)
+        for place in np.argsort(-scores, kind="stable").tolist():
+            if scores[place] <= worth:
+                return None
+            one, two = pairs[place].tolist()
+            n_asked = int((said == pairs[place]).all(axis=1).sum())
+            if n_asked < _MOST_ASKED and (one, two) not in self.view.waiting.pairs | self.view.unsure:
+                return Pair(one, two, why="A second opinion: the tree or another answer contradicts.", check=True)
         return None
 
     def in_rows(self, question: Pair) -> Pair:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from clew.active import SAME, Auto, Oracle, Questions, _group_tree
-from clew.active._group_tree import GroupTree, Threshold, TreeQuestions, first_certain
+from clew.active import DIFFERENT, SAME, Answered, Auto, Oracle, Pair, Questions, Stated, _group_tree
+from clew.active._group_tree import GroupTree, LevelAnswers, Threshold, TreeQuestions, first_certain
 from clew.constraints import Constraints
 from tests.unit.active.test_group_sizes import answered, groups
 
@@ -16,7 +16,10 @@ LINE = np.array([[0.0], [1.0], [5.0], [9.0]])
 
 def test_the_level_of_a_pair_is_the_number_of_clusters_before_it_is_joined():
     grown = GroupTree.of(LINE)
-    assert [grown.level_of(*pair) for pair in ((0, 1), (2, 3), (1, 3))] == np.log([4, 3, 2]).tolist()
+    pairs = np.array([(0, 1), (2, 3), (1, 3)])
+    assert grown.merges_of(pairs).tolist() == [0, 1, 2]
+    assert grown.levels_of(pairs).tolist() == np.log([4, 3, 2]).tolist()
+    assert grown.merge_of(2, 2) == -1
 
 
 @pytest.mark.parametrize(
@@ -32,20 +35,28 @@ def test_labels_obey_constraints(must_link, cannot_link, expected):
 def test_the_posterior_of_the_threshold_follows_answers(seed):
     rng = np.random.default_rng(seed)
     levels = rng.uniform(0, 8, size=300)
-    found = Threshold.of(8.0, levels, levels > 5)
+    found = Threshold.of(8.0, LevelAnswers(levels, levels > 5))
     assert abs(found.median - 5) < 0.2
     assert found.deviation < 0.2
     assert (np.diff(found(np.linspace(0, 8, 50))) >= 0).all()
-    nothing = Threshold.of(8.0, levels[:0], levels[:0] > 5)
+    nothing = Threshold.of(8.0, LevelAnswers(levels[:0], levels[:0] > 5))
     assert nothing.deviation > 2
-    assert first_certain(8.0, levels[:3], levels[:3] > 5) is None
+    assert first_certain(8.0, LevelAnswers(levels[:3], levels[:3] > 5), 3.0) is None
 
 
 def test_later_answers_do_not_change_whether_the_threshold_was_found():
     levels, same = np.tile([3.9, 4.1], 20), np.tile([False, True], 20)
-    found = first_certain(8.0, levels, same)
+    found = first_certain(8.0, LevelAnswers(levels, same), 3.0)
     assert found is not None
-    assert first_certain(8.0, np.append(levels, 7.0), np.append(same, False)).median == found.median
+    later = first_certain(8.0, LevelAnswers(np.append(levels, 7.0), np.append(same, False)), 3.0)
+    assert later.median == found.median
+
+
+def test_the_search_ends_soon_if_there_are_few_groups(seed):
+    levels = np.random.default_rng(seed).uniform(0, 4, size=30)
+    found = first_certain(8.0, LevelAnswers(levels, levels > 1.5), 3.7)
+    assert found is not None
+    assert found.above(3.7) < 0.1
 
 
 def test_more_answers_make_better_groups(seed):
@@ -84,18 +95,46 @@ def test_a_resumed_log_asks_the_same_about_merges(seed):
     assert (resumed.labels() == questions.labels()).all()
 
 
-def test_every_pair_is_decided_in_the_end():
-    X, y = groups(0, np.full(60, 2), n_columns=3, spread=0.3)
-    questions, oracle = Questions(X, Auto(), random_state=0), Oracle(y)
-    for _ in range(20_000):
-        pair = questions.ask()
-        if pair is None:
-            break
+def test_every_pair_is_decided_in_the_end(seed):
+    def ask(view, rng):
+        while (pair := TreeQuestions(0).next_question(view)) is not None:
+            yield pair
+
+    X, y = groups(seed, np.full(10, 3), n_columns=3, spread=0.3)
+    questions, oracle = Questions(X, ask, random_state=0), Oracle(y)
+    while (pair := questions.ask()) is not None:
         questions.tell(pair, oracle(pair))
-    assert adjusted_rand_score(y, questions.labels()) == 1
+    assert adjusted_rand_score(y, TreeQuestions(0).labels(questions.view)) == 1
 
 
 def test_few_groups_are_not_many():
     X, y = groups(0, np.full(5, 40), n_columns=4, spread=0.2)
     view = answered(Questions(X, Auto(groups="large"), random_state=0), y, 60).view
     assert not TreeQuestions(0).has_many_groups(view, 5)
+
+
+def test_wrong_answers_are_overruled_if_an_error_rate_is_given(seed):
+    X, y = groups(seed, np.full(80, 10), n_columns=10, spread=0.3)
+    found = {}
+    for rate in (None, 0.1):
+        questions, oracle = Questions(X, Auto(), error_rate=rate, random_state=0), Oracle(y)
+        for n_asked in range(100):
+            pair = questions.ask()
+            is_flipped = n_asked >= 40 and n_asked % 6 == 0
+            questions.tell(pair, oracle(pair) if not is_flipped else SAME if oracle(pair) is DIFFERENT else DIFFERENT)
+        assert questions.strategy.has_many_groups(questions.view)
+        found[rate] = adjusted_rand_score(y, questions.labels())
+    assert found[0.1] > found[None]
+    assert found[0.1] > 0.9
+
+
+def test_corrections_hold_if_answers_may_be_wrong(seed):
+    X, y = groups(seed, np.full(80, 6), n_columns=10, spread=0.3)
+    questions = answered(Questions(X, Auto(), error_rate=0.1, random_state=0), y, 50)
+    assert questions.strategy.has_many_groups(questions.view)
+    one, two = (np.flatnonzero(y == group) for group in (0, 1))
+    said = (Pair(int(one[0]), int(two[0])), SAME), (Pair(int(one[1]), int(one[2])), DIFFERENT)
+    questions.add(Answered(Stated(said), SAME))
+    labels = questions.labels()
+    assert labels[one[0]] == labels[two[0]]
+    assert labels[one[1]] != labels[one[2]]
