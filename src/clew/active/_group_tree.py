@@ -242,7 +242,7 @@ class TreeQuestions:
         """Whether the answers show that there are many more groups than `n_large`."""
         state = self._state(view)
         found = state.first_certain(n_large)
-        return found is not None and _many(n_large) < found.median < np.log(len(state.grown.levels) / _FEW_ROWS)
+        return found is not None and bool(_many(n_large) < found.median < np.log(len(state.grown.levels) / _FEW_ROWS))
 
     def next_question(self, view: View) -> Pair | None:
         """The merge whose answer is expected to change most pairs of rows; None if nothing is open.
