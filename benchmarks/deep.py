@@ -82,28 +82,30 @@ class Parts:
 
 
 def fits(parts: Parts, names: Sequence[str], size: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Figures of every fit by data set, one set of constraints on all data after another.
+    """Figures of every fit by data set.
 
-    On all rows, the fractions that the thesis found best come first, because a run of hours may be stopped.
+    A run may be stopped. On subsets, it takes one set of constraints after another, on all data sets. On all rows, a
+    data set takes hours, so it takes one data set after another, and the fractions that the thesis found best first.
     """
     cells: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
 
     def add(name: str, part: str, fit: Callable[[], dict[str, Any]], **about: Any) -> None:
         cells[name] += [one | about for one in parts.figures(f"{name}-{size['n_rows']}-{part}", fit)]
 
-    for name in names:
-        add(name, "kmeans", partial(kmeans_figures, name, size), pairs="k-means on the rows")
-        add(name, "none", partial(fitted, name, size, None, None), pairs="none")
-    by_rank = sorted(FRACTIONS, key=_FIRST.index if size is FULL else FRACTIONS.index)
-    for number, fraction, name in product(range(size["n_sets"]), by_rank, names):
-        add(name, f"{number}-{fraction}", partial(fitted, name, size, number, fraction), fraction=fraction)
+    for group in [[name] for name in names] if size is FULL else [names]:
+        for name in group:
+            add(name, "kmeans", partial(kmeans_figures, name, size), pairs="k-means on the rows")
+            add(name, "none", partial(fitted, name, size, None, None), pairs="none")
+        by_rank = sorted(FRACTIONS, key=_FIRST.index if size is FULL else FRACTIONS.index)
+        for number, fraction, name in product(range(size["n_sets"]), by_rank, group):
+            add(name, f"{number}-{fraction}", partial(fitted, name, size, number, fraction), fraction=fraction)
     return cells
 
 
 def notes(size: dict[str, Any]) -> list[str]:
     rows = "all rows" if size["n_rows"] is None else f"{size['n_rows']:,} rows (Reuters: all, if fewer)"
     return [
-        f"{rows}, {size['n_sets']} sets of 10 % n right random pairs, layers {size['layers']},",
+        f"{rows}, at most {size['n_sets']} sets of 10 % n right random pairs (column sets), layers {size['layers']},",
         f"{size['epochs']} epochs of pre-training (one for all fits on a set), at most {size['max_iter']} rounds,",
         f"penalty={_PENALTY:g}.",
         "Seconds are processor time of one thread, without pre-training. The thesis has 60,000 rows, 20 sets and",
