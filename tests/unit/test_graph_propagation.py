@@ -12,8 +12,8 @@ from clew.evaluation import same_partition
 from clew.exceptions import DataTypeError, InfeasibleConstraintsError
 from clew.graph import _eigenvectors, _kernels
 from clew.graph._gaussian_process import LabelledRows, fit_weights
-from clew.graph._graph_propagation import repaired
-from clew.graph._kernels import build_kernels, build_neighbor_graph, guess_n_clusters
+from clew.graph._graph_propagation import _least_represented, repaired
+from clew.graph._kernels import build_kernels, build_neighbor_graph, graph_of_columns, guess_n_clusters
 
 
 def test_one_row_of_each_moon_is_enough():
@@ -40,6 +40,15 @@ def overlapping_gaussians(seed):
     rng = np.random.default_rng(seed)
     y = np.repeat(np.arange(6), rng.integers(20, 80, size=6))
     return 1.3 * rng.normal(size=(6, 8))[y] + rng.normal(size=(len(y), 8)), y
+
+
+def test_the_least_represented_row_is_in_a_dense_region_far_from_labelled_rows():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (60, 2)), rng.normal(8, 1, (30, 2)), [[30.0, -30.0]]])
+    kernels = build_kernels(graph_of_columns(X, 10, 0), 2, 0)
+    (row,) = _least_represented(kernels, np.arange(0, 60, 6))
+    assert 60 <= row < 90  # and not the outlier
+    assert not len(_least_represented(kernels, np.arange(91)))
 
 
 @pytest.mark.parametrize("number", range(4))

@@ -51,6 +51,8 @@ _LEAST_PAIRS, _N_FOLDS, _STANDARD_ERRORS = 8, 4, 2.0
 _ADJUSTMENTS = 2
 # Rounds in which clashing components move, and after how many of them the price of a clash doubles.
 _REPAIR_STEPS, _REPAIR_DOUBLING = 60, 6
+# Number of rows whose kernels are averaged to find the least represented row.
+_MOST_COMPARED = 400
 # Number of mean-field updates for pairs with a confidence below 1.
 _MEAN_FIELD_UPDATES = 40
 
@@ -438,14 +440,36 @@ def _labelled_rows(closed: Closure, cluster_of: IntArray) -> LabelledRows:
 
 
 def unlabelled_medoids(kernels: KernelSum, given: LabelledRows, partition: int, n_clusters: int) -> LabelledRows:
-    """Label the medoids of base clusters without labelled rows, largest first, with the classes that have none."""
+    """Label the medoids of base clusters without labelled rows, largest first, with the classes that have none.
+
+    If every base cluster has labelled rows, and all of these have one class, the least represented row stands for
+    another class. Otherwise all rows would join the only class.
+    """
     labels = kernels.partitions[partition]
     sizes = np.bincount(labels)
     sizes[labels[given.rows]] = 0
     left = np.setdiff1d(np.arange(n_clusters), given.classes)
     chosen = np.argsort(-sizes, kind="stable")[: len(left)]
     chosen = chosen[sizes[chosen] > 0]
-    return LabelledRows(kernels.prototypes(partition)[chosen], left[: len(chosen)], np.ones(len(chosen)))
+    rows = kernels.prototypes(partition)[chosen]
+    if len(left) and not len(rows) and len(np.unique(given.classes)) == 1:
+        rows = _least_represented(kernels, np.unique(given.rows))
+    return LabelledRows(rows, left[: len(rows)], np.ones(len(rows)))
+
+
+def _least_represented(kernels: KernelSum, labelled: IntArray) -> IntArray:
+    """The row whose mean kernel with all rows most exceeds that with labelled rows; none if all rows are labelled.
+
+    This is the maximum of the witness function of the maximum mean discrepancy: a region with many rows and few labels.
+    """
+    if len(labelled) == kernels.n_rows:
+        return np.empty(0, dtype=np.int64)
+    scores = np.zeros(kernels.n_rows)
+    for rows, sign in ((np.arange(kernels.n_rows), 1.0), (labelled, -1.0)):
+        some = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _MOST_COMPARED)).astype(np.int64))]
+        scores += kernels.product(kernels.prior, some, np.full((len(some), 1), sign / len(some)))[:, 0]
+    scores[labelled] = -np.inf
+    return np.array([scores.argmax()])
 
 
 def _doubtful_pairs(constraints: Constraints, closed: Closure) -> tuple[IntArray, npt.NDArray[np.bool_], FloatArray]:

@@ -30,6 +30,17 @@ def test_thirty_questions_find_nearly_all_of_iris():
     assert adjusted_rand_score(y, questions.labels()) > 0.94
 
 
+def test_a_group_is_not_lost_while_only_the_other_one_is_known():
+    """The first answers are all "same": most rows are of one group, also the medoid of the other base cluster."""
+    rng = np.random.default_rng(211)
+    y = np.repeat([0, 1], [110, 40])
+    X = rng.normal(size=(150, 4)) * np.array([[1, 1, 1, 1], [0.4, 2, 1, 0.6]])[y] + 1.1 * y[:, None]
+    questions = Questions(X, Auto(), n_clusters=2)
+    plain = adjusted_rand_score(y, questions.labels())
+    run(questions, Oracle(y), 20)
+    assert adjusted_rand_score(y, questions.labels()) > plain + 0.2  # all rows were one cluster
+
+
 @pytest.mark.parametrize("n_clusters", [3, None])
 def test_all_answers_give_the_classes(n_clusters, seed):
     X, y = load_iris(return_X_y=True)
