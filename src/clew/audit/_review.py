@@ -252,7 +252,7 @@ def review_with(
     ids: Any,
     error_rates: Mapping[str, float] | None = None,
 ) -> tuple[Doubt, ...]:
-    """Rank answers by the probability that they are wrong, if a model predicts their pairs, most suspicious first.
+    """Rank answers by how likely they are wrong, given a model's probability for each pair.
 
     Parameters
     ----------

@@ -19,7 +19,6 @@ from clew.cli._options import (
     Scale,
     Scaling,
     Separator,
-    Source,
     TextReading,
     Texts,
 )
@@ -89,7 +88,14 @@ def cluster(
     ] = None,
     id_column: IdColumn = None,
     columns: Columns = None,
-    source: Source = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A cluster has at most one row of each value of this column, such as the list a row is from. Methods "
+            "with soft constraints may break this; the summary says how often.",
+        ),
+    ] = None,
     golden: Annotated[
         str | None,
         typer.Option(

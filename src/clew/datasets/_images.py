@@ -40,11 +40,16 @@ def _described(images: list[NDArray[np.float64]]) -> NDArray[np.float64]:
 def confined(name: str, folder: Path | None) -> Path:
     """The file that a cell names. Raises if the path is outside the folder."""
     if folder is None:
-        raise DataError(f'"{name}" is an image in an unknown folder. Pass image_folder=..., the folder of the images.')
+        raise DataError(
+            f'"{name}" is an image in an unknown folder. Pass image_folder=..., or read the table from a file in the '
+            "folder of the images."
+        )
     root = folder.resolve()
     path = (root / name).resolve()
     if not path.is_relative_to(root):
-        raise FileError(f'"{name}" is outside the folder {folder}. Pass image_folder=... to allow another one.')
+        raise FileError(
+            f'"{name}" is outside the folder {folder}. Move it into the folder, or pass image_folder=... in Python.'
+        )
     return path
 
 

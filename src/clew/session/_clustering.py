@@ -104,7 +104,7 @@ class FitPlan:
 
     `constraints` come from answers and corrections. `binding` is the part that holds with every method: corrections,
     facts and sources.
-    `certain` is what holds even if answers are wrong, and None while answers are facts.
+    `certain` are the constraints that hold even if answers are wrong, and None while answers are facts.
     `kept` are the clusters that people have corrected. `settled` says that no answer or correction came since the
     clusters were made, and `notes` are the messages of the fit that made them. `probability` belongs to `current`.
     """

@@ -15,7 +15,7 @@ export const S = {
   working: "One moment…",
   saved: "Saved",
   saving: "Saving…",
-  training: (now) => `A network is trained: step ${now.step} of ${now.n_steps}, round ${now.round} of at most ${now.most_rounds}, ${lasting(now.seconds_left)} left in this step. Until it is done, you see the old clusters.`,
+  training: (now) => `Training a network: step ${now.step} of ${now.n_steps}, round ${now.round} of at most ${now.most_rounds}, ${lasting(now.seconds_left)} left in this step. Until it is done, you see the old clusters.`,
   notSaved: (n) => `${n} ${n === 1 ? "answer is" : "answers are"} not saved yet.`,
   refused: (n) => `${n} ${n === 1 ? "answer was" : "answers were"} not accepted.`,
   offline: "The server does not answer. This page keeps trying.",
