@@ -49,7 +49,7 @@ def expected_changes(pairs: IntArray, log_odds: FloatArray, clusters: IntArray, 
 def judged_by_clusters(
     log_odds: FloatArray, left_out: FloatArray, pairs: IntArray, clusters: IntArray, components: IntArray
 ) -> FloatArray:
-    """Mean log-odds of the decision that an answer about each pair is about, without the pair's own answer.
+    """Mean log-odds that decide each answered pair, without the pair's own answer.
 
     These are the means of `expected_changes`: of all candidates between two clusters, or between a row's component and
     the rest of its cluster (the smaller of both rows' means). In each mean, the pair itself counts with its `left_out`
