@@ -42,12 +42,12 @@ _N_LEVELS = 500
 # Number of thresholds that are compared, the widths over which the probability of "same" falls from 0.73 to 0.27, and
 # the least probability of an answer against the tree at any level.
 _N_THRESHOLDS, _WIDTHS, _AGAINST = 120, np.array([0.05, 0.1, 0.2, 0.4, 0.8]), 0.05
-# New groups keep appearing if none of so many first answers is "same". If an error rate is given, twice as many as are
-# expected to be wrong may be "same", because `Auto` then asks again about some rows. Without it, an answer "same" means
-# that there may be a few groups of several parts each, which the tree would never join.
-_N_FIRST = 19
-# The threshold is found if its standard deviation is below the first value, or after so many answers. The search also
-# ends if the probability of many groups is below the third value.
+# New groups keep appearing if none of so many first answers is "same". If an error rate is given, 2.5 times as many as
+# are expected to be wrong may be "same", because `Auto` then asks again about some rows. Without it, an answer "same"
+# means that there may be a few groups of several parts each, which the tree would never join.
+_N_FIRST, _MORE_SAME = 19, 2.5
+# The threshold is found if its standard deviation is below the first value. The search ends in vain after so many
+# answers. It also ends if the probability of many groups is below the third value.
 _CERTAIN, _MOST_ANSWERS, _IMPROBABLE = 0.25, 60, 0.1
 # Half the range of levels from which questions about the threshold are chosen.
 _NEAR = 0.1
@@ -176,10 +176,10 @@ class LevelAnswers(NamedTuple):
     against: float = _AGAINST
 
 
-def first_certain(highest: float, answers: LevelAnswers, many: float) -> Threshold | None:
-    """The posterior after the first answers that make it certain enough; None if there are too few answers.
+def search_result(highest: float, answers: LevelAnswers, many: float) -> Threshold | None:
+    """The posterior after the first answers that end the search; None if there are too few answers.
 
-    It is certain that there are fewer groups if the threshold is hardly above the level `many`.
+    The search ends if the threshold is certain, if it is hardly above the level `many`, or after too many answers.
     """
     grid = np.linspace(0.0, highest, _N_THRESHOLDS)
     total = np.zeros((_N_THRESHOLDS, len(_WIDTHS)))
@@ -196,7 +196,7 @@ def first_certain(highest: float, answers: LevelAnswers, many: float) -> Thresho
 def groups_keep_appearing(view: View) -> bool:
     """Whether the first decided answers are "different", but for some that may be wrong."""
     same = first_answers(view, _N_FIRST)
-    return same is not None and same <= 2 * _N_FIRST * (view.error_rate or 0.0)
+    return same is not None and same <= _MORE_SAME * _N_FIRST * (view.error_rate or 0.0)
 
 
 def _same(grid: FloatArray, levels: FloatArray) -> FloatArray:
@@ -227,9 +227,9 @@ class TreeQuestions:
         self._seed = seed
 
     def comparison_pair(self, view: View, n_large: int) -> Pair | None:
-        """The next question that searches for the number of groups; None if it is known well enough."""
+        """The next question that searches for the number of groups; None if the search has ended."""
         state = self._state(view)
-        if state.first_certain(n_large) is not None:
+        if state.search_result(n_large) is not None:
             return None
         levels = state.grown.levels
         near = np.abs(levels - state.threshold.median) < _NEAR
@@ -241,8 +241,10 @@ class TreeQuestions:
     def has_many_groups(self, view: View, n_large: int) -> bool:
         """Whether the answers show that there are many more groups than `n_large`."""
         state = self._state(view)
-        found = state.first_certain(n_large)
-        return found is not None and bool(_many(n_large) < found.median < np.log(len(state.grown.levels) / _FEW_ROWS))
+        found = state.search_result(n_large)
+        if found is None or found.deviation >= _CERTAIN:  # in vain: groups overlap, or are not compact
+            return False
+        return bool(_many(n_large) < found.median < np.log(len(state.grown.levels) / _FEW_ROWS))
 
     def next_question(self, view: View) -> Pair | None:
         """The merge whose answer is expected to change most pairs of rows; None if nothing is open.
@@ -323,9 +325,9 @@ class _State(NamedTuple):
     rate: float
     cells: IntArray
 
-    def first_certain(self, n_large: int) -> Threshold | None:
-        """The threshold when it was certain enough for the first time, whatever the later answers."""
-        return first_certain(self.grown.levels[0], self.answers, _many(n_large))
+    def search_result(self, n_large: int) -> Threshold | None:
+        """The threshold when the search ended, whatever the later answers."""
+        return search_result(self.grown.levels[0], self.answers, _many(n_large))
 
     def is_merged(self) -> npt.NDArray[np.bool_]:
         """Merges below the cut with the best expected F-score of pairs of rows: 2 right / (joined + all true)."""

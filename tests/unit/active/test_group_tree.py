@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from clew.active import DIFFERENT, SAME, Answered, Auto, Oracle, Pair, Questions, Stated, _group_tree
-from clew.active._group_tree import GroupTree, LevelAnswers, Threshold, TreeQuestions, first_certain
+from clew.active._group_tree import GroupTree, LevelAnswers, Threshold, TreeQuestions, search_result
 from clew.constraints import Constraints
 from tests.unit.active.test_group_sizes import answered, groups
 
@@ -41,20 +41,20 @@ def test_the_posterior_of_the_threshold_follows_answers(seed):
     assert (np.diff(found(np.linspace(0, 8, 50))) >= 0).all()
     nothing = Threshold.of(8.0, LevelAnswers(levels[:0], levels[:0] > 5))
     assert nothing.deviation > 2
-    assert first_certain(8.0, LevelAnswers(levels[:3], levels[:3] > 5), 3.0) is None
+    assert search_result(8.0, LevelAnswers(levels[:3], levels[:3] > 5), 3.0) is None
 
 
 def test_later_answers_do_not_change_whether_the_threshold_was_found():
     levels, same = np.tile([3.9, 4.1], 20), np.tile([False, True], 20)
-    found = first_certain(8.0, LevelAnswers(levels, same), 3.0)
+    found = search_result(8.0, LevelAnswers(levels, same), 3.0)
     assert found is not None
-    later = first_certain(8.0, LevelAnswers(np.append(levels, 7.0), np.append(same, False)), 3.0)
+    later = search_result(8.0, LevelAnswers(np.append(levels, 7.0), np.append(same, False)), 3.0)
     assert later.median == found.median
 
 
 def test_the_search_ends_soon_if_there_are_few_groups(seed):
     levels = np.random.default_rng(seed).uniform(0, 4, size=30)
-    found = first_certain(8.0, LevelAnswers(levels, levels > 1.5), 3.7)
+    found = search_result(8.0, LevelAnswers(levels, levels > 1.5), 3.7)
     assert found is not None
     assert found.above(3.7) < 0.1
 
