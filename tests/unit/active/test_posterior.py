@@ -1,5 +1,7 @@
 """Answers as evidence: the posterior, error rates of annotators, second opinions, and certain knowledge."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
