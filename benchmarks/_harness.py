@@ -158,6 +158,8 @@ def _cpu() -> str:
 
 
 def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
     if isinstance(value, float):
         size = abs(value)
         digits = (
