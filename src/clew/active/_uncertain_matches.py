@@ -23,7 +23,7 @@ from clew.matching._explanation import comparison
 from clew.matching._fellegi_sunter import MOST_LOG_ODDS
 from clew.matching._match_clustering import Matcher, grouped, row_probabilities
 from clew.matching._noisy_answers import MANY_ERRORS, NoisyFit, fit_noisy
-from clew.matching._pair_model import Candidates, PairModel, build_candidates, known_answers
+from clew.matching._pair_model import ANSWER_WEIGHT, Answers, Candidates, PairModel, build_candidates, known_answers
 from clew.matching._records import fields_of
 
 IntArray = npt.NDArray[np.int64]
@@ -131,44 +131,65 @@ class UncertainMatches(Strategy):
         is therefore evidence about groups, see `group_answers`. A pair of records may be the only one of its group
         that shows what a column says, so that averages would blur it.
         """
-        model, kinds = self._matching(view)
-        known = view.constraints()
-        closed = known.closure()
-        answers = known_answers(model.candidates.pairs, closed)
+        (model, kinds), known = self._matching(view), view.constraints()
+        answers = known_answers(model.candidates.pairs, known.closure())
         features = model.candidates.features[answers.places]
         coefficients, covariance = model.posterior(features, answers.same, answers.weights)
-        said = votes(view)[:, :2]
-        places = model.candidates.places_of(said)
-        if kinds or not (places >= 0).any():
-            return _Fitted(view.n_answers, model.log_odds(coefficients), covariance)
-        components = np.asarray(closed.component_of, dtype=np.int64)
-        inside, clusters = clusters_around(
-            places[places >= 0], model.candidates.pairs, model.log_odds(coefficients), components, known,
-            _MISSING_WEIGHT, np.random.default_rng(self.random_state),
-        )  # fmt: skip
-        groups = group_answers(model.candidates, inside, clusters, said[places >= 0])
-        coefficients, covariance = model.posterior(
-            np.concatenate([features, groups.features]),
+        asked = model.candidates.places_of(votes(view)[:, :2])
+        asked = asked[asked >= 0]
+        if len(asked) and not kinds:
+            log_odds = model.log_odds(coefficients)
+            coefficients, covariance = self._fit_with_groups(model, answers, asked, log_odds, known)
+        return _Fitted(view.n_answers, model.log_odds(coefficients), covariance)
+
+    def _fit_with_groups(
+        self, model: PairModel, answers: Answers, asked: IntArray, log_odds: FloatArray, known: Constraints
+    ) -> tuple[FloatArray, FloatArray]:
+        """Fit the model half to answers, and half to evidence about the groups of the candidates that were asked about.
+
+        The groups follow from the log-odds of all candidates and from constraints.
+        """
+        pairs, components = model.candidates.pairs, np.asarray(known.closure().component_of, dtype=np.int64)
+        rng = np.random.default_rng(self.random_state)
+        inside, clusters = clusters_around(asked, pairs, log_odds, components, known, _MISSING_WEIGHT, rng)
+        groups = group_answers(model.candidates, inside, clusters, pairs[asked])
+        return model.posterior(
+            np.concatenate([model.candidates.features[answers.places], groups.features]),
             np.concatenate([answers.same, groups.same]),
             np.concatenate([answers.weights, groups.weights]) / 2,
         )
-        return _Fitted(view.n_answers, model.log_odds(coefficients), covariance)
 
     def _doubting_fit(self, view: View) -> _Fitted | None:
-        """Fit the model to answers that may be wrong; None while few of them look wrong."""
+        """Fit the model to answers that may be wrong; None while few of them look wrong.
+
+        With vectors, half of the weight is evidence about groups, as in `_trusting_fit`. The groups leave out answers
+        that are not believed.
+        """
         rate = error_rate(view)
         if view.error_rate == 0 or (view.n_answers < _FEW_ANSWERS and not rate):
             return None
         certain = certain_constraints(view)
-        found, answered = self._noisy_fit(view, certain, rate)
+        found, asked = self._noisy_fit(view, certain, rate)
         if found.n_wrong < MANY_ERRORS and not rate:
             return None
-        log_odds = self._model(view).log_odds(found.coefficients)
-        log_odds[answered] = found.log_odds
-        said = votes(view)
-        others = said[self._model(view).candidates.places_of(said[:, :2]) < 0]
-        doubts = _Doubts(certain, others, np.log((1 - found.rate) / found.rate))
-        return _Fitted(view.n_answers, log_odds, found.covariance, doubts)
+        (model, kinds), said = self._matching(view), votes(view)
+        is_candidate = model.candidates.places_of(said[:, :2]) >= 0
+        coefficients, covariance = found.coefficients, found.covariance
+        log_odds = model.log_odds(coefficients)
+        log_odds[asked] = found.log_odds
+        if len(asked) and not kinds:
+            given = known_answers(model.candidates.pairs, certain.closure())
+            same = np.where(said[is_candidate, 2] > 0, found.right, 1 - found.right)
+            believed = Answers(
+                np.append(asked, given.places),
+                np.append(same, given.same),
+                np.append(np.full(len(asked), ANSWER_WEIGHT), given.weights),
+            )
+            coefficients, covariance = self._fit_with_groups(model, believed, asked, log_odds, certain)
+            log_odds = model.log_odds(coefficients)
+            log_odds[asked] = found.log_odds
+        doubts = _Doubts(certain, said[~is_candidate], np.log((1 - found.rate) / found.rate))
+        return _Fitted(view.n_answers, log_odds, covariance, doubts)
 
     def _noisy_fit(self, view: View, certain: Constraints, rate: float) -> tuple[NoisyFit, IntArray]:
         """The model if answers may be wrong, and the candidate of each answer that it was fitted to."""

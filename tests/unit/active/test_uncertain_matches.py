@@ -229,6 +229,17 @@ def test_right_answers_about_vectors_do_not_split_right_groups():
     assert f(entity, questions.labels()) > 0.95  # 0.83 with the asked pairs alone, 0.86 without any answer
 
 
+@pytest.mark.slow
+def test_wrong_answers_about_vectors_leave_evidence_about_groups():
+    X, entity = faces(500, 1)
+    scores = []
+    for seed in range(3):
+        questions = Questions(X, UncertainMatches(), random_state=0)
+        answer(questions, Oracle(entity, noise=0.1, random_state=seed), 100)
+        scores.append(f(entity, questions.labels()))
+    assert np.mean(scores) > 0.94  # 0.93 with the asked pairs alone, 0.87 without any answer
+
+
 def test_a_decision_is_judged_by_all_candidates_but_without_the_own_answer():
     # Clusters {0, 1} and {2}: the answer about (0, 2) is judged by (1, 2) and by its own left-out log-odds.
     pairs, log_odds, left_out = (
