@@ -84,21 +84,28 @@ class Parts:
 def fits(parts: Parts, names: Sequence[str], size: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """Figures of every fit by data set.
 
-    A run may be stopped. On subsets, it takes one set of constraints after another, on all data sets. On all rows, a
-    data set takes hours, so it takes one data set after another, and the fractions that the thesis found best first.
+    A run may be stopped at any time, so it takes one set of constraints after another: the first set on all data sets,
+    then the second one. On all rows, a data set takes an hour. There, one set of constraints is finished on a data set
+    before the next data set begins, and the fractions that the thesis found best are first.
     """
     cells: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
 
     def add(name: str, part: str, fit: Callable[[], dict[str, Any]], **about: Any) -> None:
         cells[name] += [one | about for one in parts.figures(f"{name}-{size['n_rows']}-{part}", fit)]
 
-    for group in [[name] for name in names] if size is FULL else [names]:
-        for name in group:
+    def add_fit(number: int, name: str, fraction: float | None) -> None:
+        if (number, fraction) == (0, None):
             add(name, "kmeans", partial(kmeans_figures, name, size), pairs="k-means on the rows")
             add(name, "none", partial(fitted, name, size, None, None), pairs="none")
-        by_rank = sorted(FRACTIONS, key=_FIRST.index if size is FULL else FRACTIONS.index)
-        for number, fraction, name in product(range(size["n_sets"]), by_rank, group):
-            add(name, f"{number}-{fraction}", partial(fitted, name, size, number, fraction), fraction=fraction)
+        add(name, f"{number}-{fraction}", partial(fitted, name, size, number, fraction), fraction=fraction)
+
+    for number in range(size["n_sets"]):
+        if size is FULL:
+            for name, fraction in product(names, _FIRST):
+                add_fit(number, name, fraction)
+        else:
+            for fraction, name in product(FRACTIONS, names):
+                add_fit(number, name, fraction)
     return cells
 
 
