@@ -139,7 +139,9 @@ def read_state(path: str | os.PathLike[str]) -> State:
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}. Check the path.") from None
     except Exception:  # zipfile, zlib, json, numpy and scipy raise many kinds of errors, which all mean the same here
-        raise FileError(f"{path} is damaged, or is not an estimator saved by clew.") from None
+        raise FileError(
+            f"{path} is damaged, or is not an estimator saved by clew. Check the path, or save the estimator again."
+        ) from None
 
 
 def _pack_state(prefix: str, state: State, arrays: dict[str, np.ndarray[Any, Any]]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -371,6 +372,16 @@ def _reworded(message: str) -> str:
         return (
             "The rows of X have different lengths. Give each row the same columns. For sequences, pass a matrix "
             "(clew.dissimilarity) to a method that takes one."
+        )
+    if message.startswith("Expected 2D array, got 1D"):
+        return (
+            "Expected 2D array, got 1D array instead. Reshape your data: X.reshape(1, -1) is one row, and "
+            "X.reshape(-1, 1) is one column."
+        )
+    if dimensions := re.match(r"Found array with dim (\d+)", message):
+        return (
+            f"Expected 2D array, got {dimensions[1]}D array instead. If X holds an image or a series for each row, pass "
+            "X.reshape(len(X), -1)."
         )
     return message.replace(f" by {_NoEstimator.__name__}", "")
 

@@ -139,8 +139,8 @@ def with_hole(value, row=3, column=1):
         (np.array([[1, "z"], [2, "z"]], dtype=object), "X holds text ('z'). Encode it as numbers"),
         (np.empty((0, 2)), "0 sample(s) (shape=(0, 2))"),
         (np.empty((5, 0)), "0 feature(s) (shape=(5, 0))"),
-        ([1.0, 2.0, 3.0], "Expected 2D array, got 1D array instead"),
-        (np.zeros((2, 2, 2)), "dim 3"),
+        ([1.0, 2.0, 3.0], "Expected 2D array, got 1D array instead. Reshape your data: X.reshape(1, -1) is one row"),
+        (np.zeros((2, 2, 2)), "got 3D array instead. If X holds an image or a series for each row, pass X.reshape("),
     ],
 )
 @every_class

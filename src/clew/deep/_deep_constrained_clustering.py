@@ -55,11 +55,8 @@ _MARGIN = 0.5
 
 
 def _is_sizes(value: Any) -> bool:
-    return (
-        isinstance(value, list | tuple | np.ndarray)
-        and np.ndim(value) == 1
-        and all(integer(1).accepts(one) for one in value)
-    )
+    is_flat = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim == 1)
+    return is_flat and all(integer(1).accepts(one) for one in value)
 
 
 class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedClusterer):  # type: ignore[misc]
@@ -383,7 +380,10 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
                 learning_rate=self.learning_rate,
                 callback=self.callback,
             )
-        given = np.asarray(self.pretrained, dtype=np.float32)
+        try:
+            given = np.asarray(self.pretrained, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"pretrained in DeepConstrainedClustering cannot be used: {error}.") from error
         if given.shape != (shape.n_weights,):
             raise ParameterError(
                 f"pretrained in DeepConstrainedClustering has shape {given.shape}, but "

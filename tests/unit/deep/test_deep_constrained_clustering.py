@@ -286,6 +286,7 @@ def test_fewer_rows_than_clusters_and_missing_values_are_refused(torch):
             "layers=0 in DeepConstrainedClustering: expected 'auto' or an integer >= 1 or a list of integers >= 1",
         ),
         ({"layers": [8, 2.5]}, r"layers=\[8, 2.5\]"),
+        ({"layers": [[8, 4], 2]}, r"layers=\[\[8, 4\], 2\] .* expected 'auto' or"),
         ({"filter_fraction": 1.5}, "filter_fraction=1.5 .* a number from 0 to 1 or None"),
         ({"filter_rule": "hard"}, "filter_rule='hard' .* 'soft' or 'kmeans'"),
         ({"learning_rate": 0}, "learning_rate=0 .* expected a finite number > 0"),
@@ -294,6 +295,7 @@ def test_fewer_rows_than_clusters_and_missing_values_are_refused(torch):
             {"pretrained": np.zeros(7)},
             r"shape \(7,\), but 4 columns, layers \(8,\) and n_components=2 need 118 weights",
         ),
+        ({"pretrained": [[1.0], [1.0, 2.0]]}, "pretrained in DeepConstrainedClustering cannot be used: .*inhomogeneous"),
         ({"pretrained": np.full(118, np.nan)}, "pretrained contains NaN"),
     ],
 )
