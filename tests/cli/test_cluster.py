@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from clew import PCKMeans, _registry
+from clew.cli._project import ProjectRequest, opened_or_begun
 from clew.cli._reading import Reading
 from clew.datasets import encode, read_table
 from clew.dissimilarity import edit_distances
@@ -443,9 +444,14 @@ def test_folder_of_images(clew, tmp_path):
         grey = np.full((32, 32), 10 + ord(name), dtype=np.uint8)
         (grey if across else grey.T)[::8] = 250
         image.fromarray(grey).save(tmp_path / "pictures" / f"{name}.png")
-    result = clew("cluster", "pictures", "-k", 2, "--id", "file", "-o", "out.csv")
+    (tmp_path / "answers.csv").write_text("id_1,id_2,answer\na.png,b.png,same\na.png,c.png,different\n")
+    result = clew("cluster", "pictures", "-k", 2, "-c", "answers.csv", "-o", "out.csv")
     assert result.exit_code == 0, result.output
     assert groups_in(tmp_path / "out.csv", "file") == [{"a.png", "b.png"}, {"c.png", "d.png"}]
+    with opened_or_begun(ProjectRequest(str(tmp_path / "pictures"), n_clusters=2)) as session:
+        assert session.settings["id_column"] == "file"
+    with opened_or_begun(ProjectRequest(str(tmp_path / "pictures"))) as session:
+        assert session.labels().keys() == {"a.png", "b.png", "c.png", "d.png"}
 
 
 def test_many_clusters_are_cut_short(clew, tmp_path):

@@ -173,7 +173,7 @@ def test_progress_of_a_network_has_a_stage_and_the_time_that_is_left():
     record = {"stage": "pre-training", "round": 3, "max_iter": 9, "objective": 0.5, "seconds_left": 200.0}
     handler.emit(logging.makeLogRecord(record))
     (line,) = shown
-    assert str(line) == "Deep: pre-training, round 3 of at most 9, objective 0.5, at most about 3 min left"
+    assert str(line) == "Deep: pre-training, round 3 of 9, up to 3 min left"
     assert [_progress.duration(seconds) for seconds in (4, 80, 600, 9000)] == ["4 s", "80 s", "10 min", "2 h"]
 
 

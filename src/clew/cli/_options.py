@@ -49,7 +49,15 @@ _SCALING = (
 )
 _TEXT = "Turn text columns into vectors: tfidf, embeddings or none. auto is tfidf."
 
-IdColumn = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="The column with the ids of the rows.")]
+IdColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help="The column with the ids of the rows.",
+        show_default="row numbers; in a folder of images, file: their names",
+    ),
+]
 Columns = Annotated[
     str | None, typer.Option(metavar="A,B,C", help="The columns to cluster by.", show_default="all others")
 ]

@@ -33,12 +33,13 @@ class _Rounds(logging.Handler):
             return
         stage = f" {told['stage']}," if "stage" in told else ""
         line = f"{self._what}:{stage} round {told['round']}"
-        if told.get("max_iter") is not None:
-            line += f" of at most {told['max_iter']}"
-        if told.get("objective") is not None:
-            line += f", objective {told['objective']:.6g}"
-        if told.get("seconds_left") is not None:
-            line += f", at most about {duration(told['seconds_left'])} left"
+        if told.get("seconds_left") is not None:  # without the objective: the line has to fit in 80 columns
+            line += f" of {told['max_iter']}, up to {duration(told['seconds_left'])} left"
+        else:
+            if told.get("max_iter") is not None:
+                line += f" of at most {told['max_iter']}"
+            if told.get("objective") is not None:
+                line += f", objective {told['objective']:.6g}"
         self._status.update(Text(line))
 
 

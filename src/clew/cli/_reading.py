@@ -21,6 +21,7 @@ from clew.constraints import AnswerRecord, read_records
 from clew.constraints._answers import answers_of
 from clew.constraints._records import AnswerTable, kinds_of
 from clew.datasets import Encoded, Table, as_table, encode, scaled
+from clew.datasets._as_table import id_column_of
 from clew.datasets._text import word_counts
 from clew.exceptions import DataError
 
@@ -33,7 +34,7 @@ _MAGIC = {b"PAR1": ".parquet", b"\x93NUM": ".npy", b"PK\x03\x04": ".npz", b"{": 
 
 @dataclass(frozen=True)
 class Reading:
-    """Flags about the table, the same in every command."""
+    """Flags about the table, the same in every command. In a folder of images, the file names are the ids."""
 
     data: str
     id_column: str | None = None
@@ -43,6 +44,10 @@ class Reading:
     sep: str | None = None
     encoding: str | None = None
     random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if self.id_column is None and self.data not in ("", STDIN):  # "": the data file is not known yet
+            object.__setattr__(self, "id_column", id_column_of(self.data))
 
     @property
     def name(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,12 +96,17 @@ def _with_rows(values: dict[str, Any]) -> Table:
     return Table("the data", values, tuple(values), next(iter(lengths.values())))
 
 
+def id_column_of(path: str | os.PathLike[str]) -> str | None:
+    """The column that names the rows without being asked for: "file" in a folder of images, else None."""
+    return "file" if Path(path).is_dir() and any(_images_in(Path(path))) else None
+
+
+def _images_in(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.suffix.lower() in IMAGES and path.is_file())
+
+
 def _folder_of_images(folder: Path) -> Table:
-    names = sorted(
-        path.relative_to(folder).as_posix()
-        for path in folder.rglob("*")
-        if path.suffix.lower() in IMAGES and path.is_file()
-    )
+    names = sorted(path.relative_to(folder).as_posix() for path in _images_in(folder))
     if not names and not any(folder.iterdir()):
         raise FileError(f"{folder} is an empty folder. Check the path.")
     if not names and any(folder.rglob("*.parquet")):
