@@ -502,7 +502,15 @@ def test_news_leave_the_keyboard_in_the_navigation(page, server):
     assert page.evaluate("document.activeElement.getAttribute('href')") == "#clusters"
 
 
+# Keeps the stream of events of the page, so that a test can send one.
+KEPT_STREAM = (
+    "window.EventSource = class extends EventSource { constructor(url) { super(url); window.stream = this; } }"
+)
+
+
 def test_wrong_answers_are_reviewed_by_keyboard_and_what_is_kept_stays_kept(page, server):
+    page.add_init_script(KEPT_STREAM)
+    page.reload()
     answer(page, 30)
     lines = ["id_1,id_2,answer", "a01,a02,different", "b01,b02,different"]
     (server.folder / "wrong.csv").write_text("\n".join(lines) + "\n")
@@ -519,6 +527,11 @@ def test_wrong_answers_are_reviewed_by_keyboard_and_what_is_kept_stays_kept(page
     page.keyboard.press("k")
     cards[0].wait_for(state="detached")
     cards[1].get_by_role("button").first.focus()
+    drawn = cards[1].element_handle()
+    page.evaluate("window.stream.dispatchEvent(new MessageEvent('clusters', { data: JSON.stringify({ fit: 1 }) }))")
+    page.wait_for_function("drawn => !drawn.isConnected", arg=drawn)  # the list is drawn anew
+    focused = "document.activeElement.closest('.suspect')?.dataset.answer"
+    assert page.evaluate(focused) == str(numbers[1])
     page.keyboard.press("f")
     cards[1].wait_for(state="detached")
     page.reload()

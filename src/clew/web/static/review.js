@@ -22,6 +22,8 @@ export function review(view) {
       await rowsOf(doubted.flatMap((one) => [one.left, one.right]));
       if (left) return;
       const cards = await Promise.all(doubted.map(item));
+      const { answer } = document.activeElement?.closest(".suspect")?.dataset ?? {};
+      const { action } = document.activeElement?.dataset ?? {};
       const basis = h("p", { class: "hint", role: "status" }, found.thorough ? S.review.thorough : S.review.quick, " ", found.working ? (found.thorough ? S.review.again : S.review.working) : found.problem);
       fill(
         place,
@@ -30,6 +32,8 @@ export function review(view) {
         cards.length ? [h("h2", {}, S.review.suspicious), basis, cards] : null,
         !conflicts.length && !cards.length ? h("div", { class: "finished" }, h("h2", {}, S.review.none), h("p", {}, S.review.noneText), basis) : null,
       );
+      // News draw the list anew: a key pressed next is about the answer that had the focus.
+      if (answer && action) place.querySelector(`.suspect[data-answer="${answer}"] [data-action="${action}"]`)?.focus();
     } catch (error) {
       fill(place, h("p", { class: "warning" }, error.message));
     }
