@@ -312,7 +312,7 @@ def test_more_starts_are_never_worse(cls, seed):
     assert cls(6, n_init=8, init=X[:6]).fit(X).objective_ == cls(6, n_init=1, init=X[:6]).fit(X).objective_
 
 
-@pytest.mark.sampled(5, rest="slow")
+@pytest.mark.sampled(5, slow=1)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @every_example
 def test_threads_do_not_change_large_results(example, dtype):

@@ -80,7 +80,7 @@ def test_there_are_strategies():
 # -- data and knowledge ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(5, rest="slow")
+@pytest.mark.sampled(5, slow=1)
 @each_strategy
 @pytest.mark.parametrize("scenario", [one for one in SCENARIOS if one[0] == "blobs" or one[1] == "mixed"], ids="-".join)
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
@@ -109,7 +109,7 @@ def test_right_answers_to_the_end_recover_separated_classes(strategy, seed):
     assert same_partition(questions.labels(), y)
 
 
-@pytest.mark.sampled(5, rest="slow")
+@pytest.mark.sampled(5, slow=1)
 @each_strategy
 @pytest.mark.parametrize("n", [1, 2])
 @pytest.mark.parametrize("answer", [SAME, DIFFERENT, UNSURE])
@@ -123,7 +123,7 @@ def test_hardly_any_rows(strategy, n, answer):
         assert len(questions.labels()) == n
 
 
-@pytest.mark.sampled(5, rest="slow")
+@pytest.mark.sampled(5, slow=1)
 @each_strategy
 @pytest.mark.parametrize("n_clusters", [1, 6, None])
 @pytest.mark.parametrize("answer", ["same", "different", "truth"])
@@ -161,7 +161,7 @@ def test_where_all_is_decided_beforehand_nothing_is_asked(strategy):
         assert len(questions.labels()) == n
 
 
-@pytest.mark.sampled(5, rest="slow")
+@pytest.mark.sampled(5, slow=1)
 @each_strategy
 @pytest.mark.parametrize("form", [sparse.csr_array, np.float32])
 def test_forms_of_data(strategy, form, seed):
@@ -187,7 +187,7 @@ def test_somebody_who_is_never_sure_is_left_alone_in_the_end(strategy, n_cluster
     assert (progress.asked, progress.unsure, progress.implied) == (len(questions.answers), len(questions.answers), 0)
 
 
-@pytest.mark.sampled(5, rest="slow")
+@pytest.mark.sampled(5, slow=1)
 @each_strategy
 @pytest.mark.parametrize("noise, unsure", [(0.0, 0.5), (0.1, 0.0), (0.5, 0.0), (0.3, 0.3)])
 def test_doubts_and_errors_are_survived(strategy, noise, unsure, seed):
@@ -242,7 +242,7 @@ def test_progress_counts_and_never_falls(strategy, seed):
 # -- histories -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(5, rest="slow")
+@pytest.mark.sampled(5, slow=1)
 @each_strategy
 @pytest.mark.parametrize("n_clusters, knowledge", [(K, "mixed"), (None, "none")])
 def test_a_run_that_is_resumed_asks_what_one_that_goes_on_asks(strategy, n_clusters, knowledge, seed):
@@ -264,7 +264,7 @@ def test_a_run_that_is_resumed_asks_what_one_that_goes_on_asks(strategy, n_clust
     assert_alike(questions, resumed(questions))
 
 
-@pytest.mark.sampled(3, rest="slow")
+@pytest.mark.sampled(3, slow=1)
 @each_strategy
 def test_undo_leaves_nothing_behind(strategy, seed):
     X, y = blobs(seed, spread=4.0)
@@ -283,7 +283,7 @@ def test_undo_leaves_nothing_behind(strategy, seed):
     assert questions.answers == [] and questions.undo() is None
 
 
-@pytest.mark.sampled(3, rest="slow")
+@pytest.mark.sampled(3, slow=1)
 @each_strategy
 def test_a_revised_answer_is_as_if_given_so(strategy, seed):
     X, y = blobs(seed, spread=4.0)

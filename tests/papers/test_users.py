@@ -47,7 +47,7 @@ def slow_for(name, classes):
 three_points = {"cannot_link": [(0, 2), (1, 2)]}
 
 
-@pytest.mark.sampled(3, rest="slow")
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize("cls", MUST_HOLD)
 def test_hard_must_links_20_seeds_30_pairs_200_rows_4_clusters(cls):
     broken = 0
@@ -112,7 +112,7 @@ def test_nan_in_the_data(cls):
         made(cls, 2).fit([[0.0, 1.0], [np.nan, 1.0], [2.0, 2.0]])
 
 
-@pytest.mark.sampled(3, rest="slow")
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize("cls", COUNTING)
 def test_csr_frames_read_only_arrays_and_lists_of_tuples(cls):
     X = np.array([[9.0, 0.0], [8.0, 1.0], [0.0, 9.0], [1.0, 8.0]])
@@ -151,7 +151,7 @@ def test_all_points_equal_more_clusters_than_rows_empty_constraints(cls):
         assert (made(cls, 3, random_state=0).fit(X, constraints=nothing).labels_ == expected).all()
 
 
-@pytest.mark.sampled(4, rest="slow")
+@pytest.mark.sampled(4, slow=1)
 @every_kmeans
 def test_a_must_link_chain_of_3000_and_of_a_million(cls):
     for n, options in ((3000, {}), (1_000_000, {"n_init": 1})):
@@ -266,7 +266,7 @@ def test_constraints_at_1000_rows_cost_one_visit_per_row_and_round(cls, monkeypa
     assert n_rounds * per_round <= sum(visits) <= (n_rounds + 6) * per_round
 
 
-@pytest.mark.sampled(5, rest="slow")
+@pytest.mark.sampled(5, slow=1)
 @pytest.mark.parametrize(
     "cls",
     slow_for("ConstrainedKMedoids", [cls for cls in COUNTING if cls in OF_ROWS and cls._capabilities.labels == "hard"]),
