@@ -295,7 +295,10 @@ def test_fewer_rows_than_clusters_and_missing_values_are_refused(torch):
             {"pretrained": np.zeros(7)},
             r"shape \(7,\), but 4 columns, layers \(8,\) and n_components=2 need 118 weights",
         ),
-        ({"pretrained": [[1.0], [1.0, 2.0]]}, "pretrained in DeepConstrainedClustering cannot be used: .*inhomogeneous"),
+        (
+            {"pretrained": [[1.0], [1.0, 2.0]]},
+            "pretrained in DeepConstrainedClustering cannot be used: .*inhomogeneous",
+        ),
         ({"pretrained": np.full(118, np.nan)}, "pretrained contains NaN"),
     ],
 )
