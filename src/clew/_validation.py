@@ -380,8 +380,8 @@ def _reworded(message: str) -> str:
         )
     if dimensions := re.match(r"Found array with dim (\d+)", message):
         return (
-            f"Expected 2D array, got {dimensions[1]}D array instead. If X holds an image or a series for each row, pass "
-            "X.reshape(len(X), -1)."
+            f"Expected 2D array, got {dimensions[1]}D array instead. If X holds an image or a series for each row, "
+            "pass X.reshape(len(X), -1)."
         )
     return message.replace(f" by {_NoEstimator.__name__}", "")
 
