@@ -59,7 +59,7 @@ def fields_of(table: Table, names: Sequence[str] | None, kinds: dict[str, str] |
 
     `kinds` gives the kind of each column; without it, the kind is inferred from the cells.
     """
-    fields = []
+    fields, left_out = [], []
     for name in table.features if names is None else names:
         values = table.column(name)
         if values.ndim != 1:
@@ -67,18 +67,24 @@ def fields_of(table: Table, names: Sequence[str] | None, kinds: dict[str, str] |
                 f'Column "{name}" of {table.source} holds vectors. Leave it out, or pass the vectors alone as X.'
             )
         field = _field(name, values, None if kinds is None else kinds[name])
-        if names is not None or (len(field.texts) > 1 and not _is_id(field)):
+        why_not = None if names is not None else _why_left_out(field)
+        if why_not is None:
             fields.append(field)
+        else:
+            left_out.append(f'"{name}" ({why_not})')
     if not fields:
+        reasons = ", ".join(left_out) or "no column is named"
         raise DataError(
-            f"{table.source} has no column to compare: every column is empty, has only one value, or holds row ids. "
-            "Use at least one column in which rows differ."
+            f"{table.source} has no column to compare: {reasons}. Use at least one column in which rows differ."
         )
     return fields
 
 
-def _is_id(field: Field) -> bool:
-    return is_id_name(field.name) and len(field.texts) == len(field.codes)
+def _why_left_out(field: Field) -> str | None:
+    """Why a column is not compared unless it is named; None if it is compared."""
+    if len(field.texts) < 2:
+        return "it has one value only" if field.texts else "it has no values"
+    return "it names the rows" if is_id_name(field.name) and len(field.texts) == len(field.codes) else None
 
 
 def _field(name: str, values: npt.NDArray[Any], kind: str | None) -> Field:

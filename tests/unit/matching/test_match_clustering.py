@@ -145,7 +145,8 @@ def test_no_two_rows_alike_are_single_rows():
 def test_equal_rows_are_one_group():
     same = pd.DataFrame({"name": ["Ann Meyer"] * 5 + ["Bob Smith"], "city": ["Bonn"] * 5 + ["Rome"]})
     assert MatchClustering(random_state=0).fit(same).labels_.tolist() == [0] * 5 + [1]
-    with pytest.raises(DataError, match="no column to compare"):
+    reasons = r'no column to compare: "name" \(it has one value only\), "city" \(it has one value only\)\. Use'
+    with pytest.raises(DataError, match=reasons):
         MatchClustering().fit(same[:5])
 
 
@@ -156,8 +157,13 @@ def test_one_column_is_enough():
 
 
 def test_only_missing_values_are_refused():
-    with pytest.raises(DataError, match="no column to compare: every column is empty"):
-        MatchClustering().fit(pd.DataFrame({"a": ["", "", ""], "b": [None, None, None]}))
+    with pytest.raises(DataError, match=r'"id" \(it names the rows\), "a" \(it has no values\), "b" \(it has no values\)'):
+        MatchClustering().fit(pd.DataFrame({"id": ["x", "y", "z"], "a": ["", "", ""], "b": [None, None, None]}))
+
+
+def test_no_named_column_is_refused():
+    with pytest.raises(DataError, match="no column to compare: no column is named"):
+        MatchClustering(columns=[]).fit(PEOPLE)
 
 
 def test_columns_of_vectors_are_refused():
