@@ -38,6 +38,16 @@ def test_labels_follow_the_answers_when_they_are_asked_to(client, session):
     assert before["a"] != before["e"] and after["a"] == after["e"]
 
 
+def test_a_page_shows_the_clusters_of_an_earlier_server_while_a_fit_runs(client, session, monkeypatch):
+    earlier = {str(row): cluster for row, cluster in session.labels().items()}
+    session.import_answers([("a", "e", "same")])
+    fits = client.app.state.worker.fits
+    monkeypatch.setattr(fits, "fresh", lambda: pytest.fail("a fit was waited for"))
+    assert fits.count == 0 and session.is_stale
+    assert client.get("/api/labels?wait=false").json() == earlier
+    assert len(client.get("/api/clusters?wait=false").json()) == 3
+
+
 CORRECTIONS = [
     ({"kind": "merge", "cluster": 0, "other": 1}, lambda after: after["a"] == after["e"]),
     ({"kind": "split", "cluster": 0, "rows": ["a", "b"]}, lambda after: after["a"] == after["b"] != after["c"]),

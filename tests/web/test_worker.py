@@ -147,11 +147,12 @@ def test_the_training_of_a_network_is_reported_and_given_up_if_the_method_change
 
     monkeypatch.setattr(worker.fits, "_report", change_of_mind)
     worker.fits.fresh()
-    assert [(one.step, one.n_steps, one.round, one.most_rounds) for one in told[:3]] == [
-        (1, 2, place, 50) for place in (1, 2, 3)
+    assert [(one.step, one.n_steps, one.round, one.most_rounds) for one in told[:4]] == [
+        (1, 2, place, 50) for place in (0, 1, 2, 3)
     ]
-    assert all(one.seconds_left >= 0 for one in told)
-    assert reports == [True, True, False, False]  # the first stage ends, and so does the second one, after a round
+    assert told[0].seconds_left is None and all(one.seconds_left >= 0 for one in told[1:])
+    # The first stage ends, and so does the second one, after a round.
+    assert reports == [True, True, True, False, False]
     assert session.settings["method"] == "pck-means" and not session.is_stale
     assert status(worker).training is None and not status(worker).fitting
 

@@ -46,7 +46,7 @@ class FitProgress(NamedTuple):
     stage: str  # "pre-training", then "clustering"
     n_iter: int
     max_iter: int
-    seconds_left: float  # an estimate for the rest of the stage
+    seconds_left: float | None  # an estimate for the rest of the stage, None before its first round
 
 
 # Gets the progress after each round. If it returns False, the stage ends.
@@ -232,6 +232,7 @@ class FitPlan:
         wanted["min_confidence"] = 1.0  # in a session, only certain constraints are hard
         if report is not None and model.capabilities.embeds:
             wanted["callback"] = lambda now: report(FitProgress(now.stage, now.n_iter, now.max_iter, now.seconds_left))
+            report(FitProgress("pre-training", 0, parameters["pretrain_epochs"], None))
         wanted = {
             key: value for key, value in wanted.items() if key in parameters and model._parameters[key].accepts(value)
         }

@@ -39,7 +39,8 @@ def cluster_routes(worker: Worker) -> APIRouter:
     chart = Chart(session)
 
     async def settle(wait: bool) -> None:
-        if wait or not worker.fits.count:
+        """Wait for a fit with all answers. With ``wait=False``, only if there are no clusters yet."""
+        if wait or not (worker.fits.count or await worker.slow(chart.has_clusters)):
             await worker.fresh()
 
     @router.get("/labels", response_model=dict[str, int])
@@ -258,3 +259,7 @@ class Chart:
     def clusters(self) -> npt.NDArray[np.int64]:
         """The cluster of each point."""
         return self._session.placed_rows().clusters
+
+    def has_clusters(self) -> bool:
+        """Whether a row is in a cluster, perhaps without the latest answers."""
+        return bool((self.clusters() >= 0).any())

@@ -34,15 +34,15 @@ class TrainingView:
     step, n_steps : int
         The part of the training, from 1, and the number of parts.
     round, most_rounds : int
-    seconds_left : float
-        An estimate for the rest of this part.
+    seconds_left : float or None
+        An estimate for the rest of this part, None before its first round.
     """
 
     step: int
     n_steps: int
     round: int
     most_rounds: int
-    seconds_left: float
+    seconds_left: float | None
 
 
 # The parts of training a network, in their order.

@@ -29,6 +29,7 @@ export function clusters(view) {
   let left = false;
 
   async function load(wait) {
+    if (all.length === 0) fill(list, h("p", { class: "hint" }, S.clusters.making));
     try {
       all = await clustersNow(wait);
       if (left) return;
@@ -37,6 +38,7 @@ export function clusters(view) {
       await show(open, false);
       await others.load();
     } catch (error) {
+      if (all.length === 0) fill(list);
       fill(detail, h("p", { class: "warning" }, error.message));
     }
   }

@@ -15,7 +15,7 @@ export const S = {
   working: "One moment…",
   saved: "Saved",
   saving: "Saving…",
-  training: (now) => `Training a network: step ${now.step} of ${now.n_steps}, round ${now.round} of at most ${now.most_rounds}, ${lasting(now.seconds_left)} left in this step. Until it is done, you see the old clusters.`,
+  training: (now) => `Training a network${now.round === 0 ? "" : `: step ${now.step} of ${now.n_steps}, round ${now.round} of at most ${now.most_rounds}, ${lasting(now.seconds_left)} left in this step`}. Until it is done, you see the clusters from before, if there are any.`,
   notSaved: (n) => `${n} ${n === 1 ? "answer is" : "answers are"} not saved yet.`,
   refused: (n) => `${n} ${n === 1 ? "answer was" : "answers were"} not accepted.`,
   offline: "The server does not answer. This page keeps trying.",
@@ -127,7 +127,7 @@ export const S = {
     conflictAhead: "This contradicts an earlier answer or correction:",
     anyway: "Record it anyway",
     done: "Done. This applies to every later clustering.",
-    none: "There are no clusters yet.",
+    none: "There are no clusters yet.", making: "The clusters are being computed…",
     size: (n, share) => `${n.toLocaleString()} ${n === 1 ? "row" : "rows"}, ${share}`,
   },
 
