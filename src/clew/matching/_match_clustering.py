@@ -341,8 +341,8 @@ class Matcher(NamedTuple):
         if not isinstance(X, Table):
             if columns is not None or keys is not None:
                 raise ParameterError(
-                    "columns and keys name columns of a table, but X is an array of vectors. A frame counts as an array "
-                    "if all of its columns are numbers: convert them to text to compare them one by one."
+                    "columns and keys name columns of a table, but X is an array of vectors. A frame counts as an "
+                    "array if all of its columns are numbers: convert them to text to compare them one by one."
                 )
             return cls(Vectors(X, X.shape[0], n_neighbors), [], [])
         check_columns(X, columns, "columns")

@@ -157,8 +157,10 @@ def test_one_column_is_enough():
 
 
 def test_only_missing_values_are_refused():
-    with pytest.raises(DataError, match=r'"id" \(it names the rows\), "a" \(it has no values\), "b" \(it has no values\)'):
-        MatchClustering().fit(pd.DataFrame({"id": ["x", "y", "z"], "a": ["", "", ""], "b": [None, None, None]}))
+    empty = pd.DataFrame({"id": ["x", "y", "z"], "a": ["", "", ""], "b": [None, None, None]})
+    reasons = r'"id" \(it names the rows\), "a" \(it has no values\), "b" \(it has no values\)'
+    with pytest.raises(DataError, match=reasons):
+        MatchClustering().fit(empty)
 
 
 def test_no_named_column_is_refused():
