@@ -19,6 +19,9 @@ class Answer(Enum):
     DIFFERENT = "different"
     UNSURE = "unsure"
 
+    # The hash of `Enum` calls Python code, and answers are keys of dictionaries in inner loops.
+    __hash__ = object.__hash__
+
     @classmethod
     def of(cls, word: Any) -> Answer:
         """Parse an answer from any of the usual words: same, must, yes, match, 1, … (in upper or lower case)."""

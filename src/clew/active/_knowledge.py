@@ -52,9 +52,9 @@ class Knowledge:
         self._cliques: dict[int, set[int]] = {}
         self._roots: IntArray | None = None
         graph = prior.graph
-        self._has_cliques = len(graph.cliques) > 0
-        self._is_prior_empty = prior.n_components == len(prior.component_of) and not len(graph.edges) + len(
-            graph.cliques
+        self._has_edges, self._has_cliques = len(graph.edges) > 0, len(graph.cliques) > 0
+        self._is_prior_empty = prior.n_components == len(prior.component_of) and not (
+            self._has_edges or self._has_cliques
         )
         # Bound once, because the journal keeps one of them for each answer.
         self._untouched, self._unseparated = self._rows.__delitem__, self._unseparate
@@ -101,34 +101,48 @@ class Knowledge:
 
     def undecided(self, row: int, others: Iterable[int]) -> Iterator[int]:
         """Those of some other rows whose relation to a row is undecided, in the same order."""
-        root = self.component(row)
-        return (
-            other for other in others if (one := self.component(other)) != root and not self._known_apart(root, one)
-        )
+        component, root = self.component, self.component(row)
+        edges, has_cliques = self._edges(root), self._has_cliques
+        for other in others:
+            one = component(other)
+            if one != root and one not in edges and not (has_cliques and self._share_clique(root, one)):
+                yield other
 
     def is_apart(self, row: int, others: Iterable[int]) -> bool:
         """Whether a row is known to differ from each of some other rows."""
-        root = self.component(row)
-        return all((one := self.component(other)) != root and self._known_apart(root, one) for other in others)
+        component, root = self.component, self.component(row)
+        edges, has_cliques = self._edges(root), self._has_cliques
+        for other in others:
+            one = component(other)
+            if one == root or one not in edges and not (has_cliques and self._share_clique(root, one)):
+                return False
+        return True
 
     def _known_apart(self, one: int, two: int) -> bool:
-        if two in self._edges(one):
-            return True
-        return self._has_cliques and not self._clique_ids(one).isdisjoint(self._clique_ids(two))
+        return two in self._edges(one) or (self._has_cliques and self._share_clique(one, two))
+
+    def _share_clique(self, one: int, two: int) -> bool:
+        return not self._clique_ids(one).isdisjoint(self._clique_ids(two))
 
     def _edges(self, root: int) -> set[int]:
         found = self._apart.get(root)
-        if found is None:
+        if found is None and not self._has_edges:
+            found = self._apart[root] = set()
+        elif found is None:
             graph = self._prior.graph
             neighbours = graph.edges[graph.edge_ptr[root] : graph.edge_ptr[root + 1]]
             found = self._apart[root] = {self._root(other) for other in neighbours.tolist()}
         return found
 
     def _clique_ids(self, root: int) -> set[int]:
-        if root not in self._cliques:
+        found = self._cliques.get(root)
+        if found is None and not self._has_cliques:
+            found = self._cliques[root] = set()
+        elif found is None:
             graph = self._prior.graph
-            self._cliques[root] = set(graph.cliques[graph.clique_ptr[root] : graph.clique_ptr[root + 1]].tolist())
-        return self._cliques[root]
+            found = set(graph.cliques[graph.clique_ptr[root] : graph.clique_ptr[root + 1]].tolist())
+            self._cliques[root] = found
+        return found
 
     def apart(self, row: int) -> list[int]:
         """One row of each component known to be apart from a row's component, in row order."""

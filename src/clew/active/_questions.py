@@ -698,13 +698,13 @@ def _as_question(question: Any, n_rows: int) -> Question:
     """Return a valid question; two rows become a `Pair`. Raises if a row is out of range or named twice."""
     if isinstance(question, tuple | list) and len(question) == 2:
         question = Pair(question[0], question[1])
-    if not isinstance(question, Pair | Which):
+    if not isinstance(question, Question):
         raise ParameterError(f"{question!r} is not a question. Pass a question from ask(), or a pair of rows.")
     row, *others = (question.first, question.second) if isinstance(question, Pair) else (
         question.row, *question.candidates
     )  # fmt: skip
     for one in (row, *others):
-        if not isinstance(one, int | np.integer) or isinstance(one, bool):
+        if type(one) is not int and (isinstance(one, bool) or not isinstance(one, int | np.integer)):
             raise ParameterError(f"Row {one!r} is not a row position: expected an integer.")
         if not 0 <= one < n_rows:
             raise ParameterError(f"Row {one} is out of range: X has {n_rows} rows.")
@@ -761,7 +761,7 @@ class Stack:
         self.n_unsure += entry.answer is UNSURE
         if entry.expected is not None and entry.answer in (SAME, DIFFERENT):
             self.foreseen.append(entry)
-        n_must, n_cannot = (len(self._confidence[answer]) for answer in (SAME, DIFFERENT))
+        n_must, n_cannot = len(self._confidence[SAME]), len(self._confidence[DIFFERENT])
         self._sizes.append((n_must, n_cannot, self.n_unsure, len(self.foreseen)))
 
     def rewind(self, n: int) -> None:

@@ -237,21 +237,23 @@ class View:
         self.taken.append((said, volunteered, votes))
         self._n_evidence.append(len(self._confidence))
         self._vote([("", said, 1.0)] if votes is None else votes, certain=volunteered)
+        keys, decided = [], []
         for pair, answer in said:
+            key = pair.key
+            keys.append(key)
             self._said.extend((pair.first, pair.second, _NUMBER[answer], pair.check))
-        keys = [pair.key for pair, _ in said]
-        decided = [(pair, answer) for pair, answer in said if answer is not UNSURE]
-        decided_keys = keys if len(decided) == len(said) else [pair.key for pair, _ in decided]
-        self._add(self.asked, keys)
-        for key, (pair, answer) in zip(keys, said, strict=True):
             self.imputed.pop(key, None)
             if answer is UNSURE:
                 self._add(self.unsure, [key])
                 self._doubt(pair)
+            else:
+                decided.append((pair, answer))
+        decided_keys = keys if len(decided) == len(said) else [pair.key for pair, _ in decided]
+        self._add(self.asked, keys)
         if not volunteered:
             self._set(self.questioned, chain.from_iterable(keys))
         self._set(self.named, chain.from_iterable(decided_keys))
-        if self.knowledge.contradicts([(key, answer) for key, (_, answer) in zip(decided_keys, decided, strict=True)]):
+        if not self._learn_all(decided):
             self._journal.note(setattr, self, "n_contradictions", self.n_contradictions)
             self.n_contradictions += 1
             for pair, _ in decided:
@@ -260,8 +262,6 @@ class View:
         self._add(self.decided, decided_keys)
         if volunteered:
             self._add(self.stated, [(*pair.key, _NUMBER[answer]) for pair, answer in decided])
-        for pair, answer in decided:
-            self._learn(pair, answer)
         is_first = not self._members
         pairs = [(pair.second, pair.first) for pair, _ in decided]  # the row compared with comes first
         rows = list(dict.fromkeys(chain.from_iterable(pairs)))
@@ -332,7 +332,8 @@ class View:
         """Mark rows. `rewind` removes the new marks."""
         new = [row for row in rows if not marks[row]]
         if new:
-            marks[new] = True
+            for row in new:  # usually two
+                marks[row] = True
             self._journal.note(marks.__setitem__, new, False)
 
     def _doubt(self, pair: Pair) -> None:
@@ -347,17 +348,28 @@ class View:
         if not self._doubts[one]:
             del self._doubts[one]
 
-    def _learn(self, pair: Pair, answer: Answer) -> None:
-        """Add a pair to the closure and mark rows that join a neighbourhood, so that a log takes linear time."""
+    def _learn_all(self, said: list[tuple[Pair, Answer]]) -> bool:
+        """Add pairs to the closure. Returns False and adds none if they contradict each other or the closure."""
+        if len(said) > 1 and self.knowledge.contradicts([(pair.key, answer) for pair, answer in said]):
+            return False
+        agrees = [self._learn(pair, answer) for pair, answer in said]
+        return all(agrees)
+
+    def _learn(self, pair: Pair, answer: Answer) -> bool:
+        """Add a pair to the closure and mark rows that join a neighbourhood, so that a log takes linear time.
+
+        Returns False and changes nothing if the answer contradicts the closure.
+        """
         joining = [row for row in pair.key if self._may_move(row)] if answer is SAME else []
-        rows = None
-        if len(joining) == 1:
-            rows, apart = self.knowledge.rows(joining[0]), self.knowledge.apart(joining[0])
-            # Rows that differ from the joining rows now differ from the whole neighbourhood, perhaps from all but one.
-            self._affected += filter(self._may_move, apart)
-        self.knowledge.add(pair.first, pair.second, answer)
-        if rows is not None:
-            self._place(rows)
+        if len(joining) != 1:
+            return self.knowledge.add(pair.first, pair.second, answer)
+        rows, apart = self.knowledge.rows(joining[0]), self.knowledge.apart(joining[0])
+        if not self.knowledge.add(pair.first, pair.second, answer):
+            return False
+        # Rows that differ from the joining rows now differ from the whole neighbourhood, perhaps from all but one.
+        self._affected += filter(self._may_move, apart)
+        self._place(rows)
+        return True
 
     def _place(self, rows: IntArray) -> None:
         """Mark rows that are known to be in a neighbourhood."""

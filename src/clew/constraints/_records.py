@@ -103,10 +103,11 @@ def key_of(value: Any) -> str:
     """Lookup key of an id: 7, 7.0 and "7" are the same id."""
     if type(value) is int:
         return str(value)
-    if value is None or (isinstance(value, float) and value != value):
-        return ""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
+    if type(value) is not str:
+        if value is None or (isinstance(value, float) and value != value):
+            return ""
+        if isinstance(value, float | np.floating) and float(value).is_integer():
+            return str(int(value))
     text = str(value).strip()
     if "." not in text:
         return text

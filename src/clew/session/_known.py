@@ -153,8 +153,7 @@ class Known:
                 self.build()
                 return
             changed |= self._replace_answers(slot, before[0].id, after)
-        if self._ledger.settings["overlap"] > 1:
-            self.below_overlap = self._pairs_below_overlap()
+        self.below_overlap = self._pairs_below_overlap()
         self.quarantined = self._settle(self.corrections(), changed)
 
     def _replace_answers(self, slot: Any, place: int, records: list[Record]) -> set[int]:
@@ -233,6 +232,8 @@ class Known:
 
     def _pairs_below_overlap(self) -> dict[Any, None]:
         """Pairs with fewer annotators than `overlap`."""
+        if self._ledger.settings["overlap"] < 2:
+            return {}
         return {slot: None for slot, records in self.slots.items() if self._is_below_overlap(records)}
 
     def _is_below_overlap(self, records: list[Record]) -> bool:
@@ -245,7 +246,7 @@ class Known:
         record = records[0]
         if record.kind == "which":
             return self._which(record)
-        first, second = (int(self._rows.position[row]) for row in slot[:2])
+        first, second = int(self._rows.position[slot[0]]), int(self._rows.position[slot[1]])
         if first < 0 or second < 0:
             return None
         if record.certain:

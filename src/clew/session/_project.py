@@ -203,14 +203,17 @@ class ProjectLog:
         """Read the whole log, and build the state from it.
 
         Garbage collections are paused, because the new objects stay, and every collection would visit all of them.
+        They are then moved to the oldest generation: collections of the two younger ones would visit them in vain.
         """
-        is_collecting = gc.isenabled()
+        is_collecting, are_frozen = gc.isenabled(), gc.get_freeze_count() > 0
         gc.disable()
         try:
             return SessionState(self.store.events(), self._read_base, self.store.leases())
         finally:
+            if not are_frozen:  # otherwise the application has frozen objects of its own, which stay frozen
+                gc.freeze()
+                gc.unfreeze()
             if is_collecting:
-                gc.collect(1)  # once, instead of once for each of the two younger generations later
                 gc.enable()
 
     def append(

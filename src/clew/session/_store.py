@@ -405,9 +405,13 @@ def _row(project: int, event: Event) -> dict[str, Any]:
 def _events_after(connection: sa.Connection, project: int, after: int) -> list[Event]:
     columns = (_events.c[name] for name in ("seq", "kind", "time", "annotator", "payload", "body"))
     query = sa.select(*columns).where(_events.c.project == project, _events.c.seq > after).order_by(_events.c.seq)
+    rows = connection.execute(query).all()
+    payloads = json.loads(
+        f"[{','.join(row.payload for row in rows)}]"
+    )  # one call, in which equal keys share one string
     return [
-        Event(seq, kind, time, annotator, json.loads(payload), body)
-        for seq, kind, time, annotator, payload, body in connection.execute(query)
+        Event(seq, kind, time, annotator, payload, body)
+        for (seq, kind, time, annotator, _, body), payload in zip(rows, payloads, strict=True)
     ]
 
 
