@@ -114,7 +114,7 @@ class Knowledge:
         edges, has_cliques = self._edges(root), self._has_cliques
         for other in others:
             one = component(other)
-            if one == root or one not in edges and not (has_cliques and self._share_clique(root, one)):
+            if one == root or (one not in edges and not (has_cliques and self._share_clique(root, one))):
                 return False
         return True
 
