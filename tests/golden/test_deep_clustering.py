@@ -65,8 +65,8 @@ def test_weights_are_laid_out_as_documented():
 @pytest.mark.parametrize("limits", [None, ([0.5, 0.0, 0.0], [1.0, 0.2, 1.0])])
 def test_loss_of_a_batch_of_all_rows_and_the_objective(seed, limits):
     pytest.importorskip("torch")
-    from clew.deep._deep_constrained_clustering import objective
     from clew.deep._knowledge import DeepKnowledge
+    from clew.deep._rounds import objective
     from clew.deep._training import LossWeights, Training
 
     rng, rows, weights, centers = small(seed)

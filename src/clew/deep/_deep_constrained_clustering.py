@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,25 +22,12 @@ from clew._persistence import Learned, State
 from clew._validation import CALLABLE, NONE, RANDOM_STATE, Allowed, above, array_like, integer, number, words
 from clew._words import counted
 from clew.constraints import Constraints
-from clew.deep._network import (
-    SMALLEST,
-    FloatArray,
-    IntArray,
-    NetworkShape,
-    Rows,
-    SingleArray,
-    soft_assignment,
-    target_distribution,
-)
-from clew.deep._progress import DeepProgress, Reporter
+from clew.deep._network import FloatArray, IntArray, NetworkShape, Rows, SingleArray, soft_assignment
+from clew.deep._progress import DeepProgress
 from clew.exceptions import FileError, ParameterError
 from clew.partitional import SeededKMeans
 from clew.partitional._seeding import cluster_labels
 from clew.partitional._sizes import LIMIT, read_limits
-
-if TYPE_CHECKING:
-    from clew.deep._knowledge import DeepKnowledge
-    from clew.deep._training import LossWeights, Training
 
 # Least number of rows, and hidden layers. With the 784 columns of an image, the largest network has four times as many
 # weights as the middle one. 10,000 images take a minute of pre-training with the middle one.
@@ -60,11 +47,12 @@ def _is_sizes(value: Any) -> bool:
 
 
 class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedClusterer):  # type: ignore[misc]
-    r"""Clusters in the embedding of a neural network, which is trained on rows and constraints together.
+    r"""Clustering in the embedding of a neural network that is trained on rows and constraints.
 
     An autoencoder first learns to compress the rows to a few dimensions, in which neighbours stay together. Then its
     encoder and the cluster centres are trained until rows are close to one centre and constraints hold. Use it for
-    images and long texts, where distances between rows say little, and for thousands of rows or more. It needs torch:
+    images and long texts, where distances between rows say little, and for thousands of rows or more. Images must be
+    aligned: the network has no convolutions, so it does not recognise an object that has moved. It needs torch:
     ``pip install 'clew[deep]'``.
 
     Parameters
@@ -76,12 +64,13 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     n_components : int, default=10
         Dimensions of the embedding.
     filter_fraction : float or None, default=None
-        None uses all pairs. A number in [0, 1] scores the pairs by their dual impact in the embedding before each
-        round. Of the must-links and of the cannot-links with a negative impact, it drops this share, the lowest impact
-        first. Pairs that cost nothing are not used either, so 0 is not the same as None.
+        Share of the must-links and of the cannot-links with a negative impact that is dropped before each round, the
+        lowest impact first. The impact of a pair comes from dual variables of the clustering in the embedding. Pairs
+        that cost nothing are not used either, so 0 is not the same as None, which uses all pairs.
     filter_rule : {"soft", "kmeans"}, default="soft"
-        Which pairs cost nothing. "soft": pairs that hold with a probability above 0.99. "kmeans": all pairs that hold
-        in k-means clusters of the embedding. With ``n_neighbors=0``, "kmeans" is Algorithm 9 of [2]_ as it is printed.
+        Pairs that count as costing nothing. "soft": pairs that hold with a probability above 0.99. "kmeans": all pairs
+        that hold in k-means clusters of the embedding. With ``n_neighbors=0``, "kmeans" is Algorithm 9 of
+        [2]_ as it is printed.
     penalty : float, default=10.0
         Weight of a constraint (a must-link, a cannot-link, a known class or a triplet), relative to the weight of a
         row. For a pair it is multiplied by the confidence.
@@ -96,12 +85,12 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Weight of the reconstruction error while clustering, which keeps the embedding faithful to the rows. It is 1 in
         [1]_, and makes a round take twice as long.
     pretrained : array of shape (n_weights,) or None, default=None
-        Initial weights for clustering, instead of pre-training: the `network_` of a fit with the same layers. So one
-        pre-training (a fit with ``max_iter=0``) can be used for many fits.
+        Initial weights for clustering, such as the `network_` of an earlier fit with the same layers. They replace
+        pre-training, so that one pre-training (a fit with ``max_iter=0``) can be used for many fits.
     n_neighbors : int, default=10
         Number of nearest neighbours. Pre-training places each row close to its neighbours in X and away from other
-        rows. While clustering, pairs and triplets are learned for neighbours in the first embedding as well. 0 does
-        neither, as in [1]_.
+        rows. While clustering, pairs and triplets are learned for neighbours in the first embedding as well. 0 turns
+        both off, as in [1]_.
     pretrain_epochs : int, default=50
         Number of passes over the rows while pre-training.
     max_iter : int, default=100
@@ -113,7 +102,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Step of the Adam optimiser.
     callback : callable or None, default=None
         Called after each round with a named tuple of `stage`, `n_iter`, `max_iter`, `objective`, `changed`, `seconds`
-        and `seconds_left`, an estimate. If it returns False, the stage ends.
+        and `seconds_left`, an estimate. If it returns False, the stage (pre-training or clustering) ends.
     random_state : int, Generator, RandomState or None, default=None
 
     Attributes
@@ -142,7 +131,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     pretraining_history_ : ndarray
         Mean squared reconstruction error of each epoch, in units of the variance of X.
     n_iter_ : int
-        Number of rounds.
+        Number of rounds. If it is `max_iter`, clusters may still have been changing: see `changed_history_`.
     violated_must_link_, violated_cannot_link_ : ndarray of shape (n_violated, 2)
         Pairs that the labels break: all broken given pairs, and one pair for each row that breaks a group or class.
 
@@ -162,16 +151,15 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     plus the reconstruction error, minus :math:`\log q_i^c` for known classes, :math:`\max(0, s_{ij} - s_{il} + 1/2)`
     for triplets (i closer to l than to j), and the charge for sizes. In each use of a pair or triplet, a row is
-    represented by itself or one of its `n_neighbors` neighbours, with equal probabilities. A must-group or
-    cannot-group contributes as many pairs in each round as it has rows, and new ones are drawn in each round. A batch
-    without a constraint learns from its rows alone.
+    represented by itself or one of its `n_neighbors` neighbours, with equal probabilities. In each round, as many pairs
+    are drawn from a must-group or cannot-group as it has rows. A batch without a constraint learns from its rows alone.
 
-    A filter with the fraction :math:`\alpha` draws :math:`1 / (1 - \alpha)` representatives of each pair, at most 20.
-    Their impact is that of `clew.audit.impact`, where a row costs :math:`-\log q` in a cluster. Nearly all pairs with a
-    negative impact are broken by the most probable clustering. The floor of :math:`\alpha` times their number is
-    dropped, the lowest impact first. About as many are left as are broken without a filter, with the same total
-    weight. So :math:`\alpha` changes which pairs are learned, and not how strongly. One in :math:`1 / (1 - \alpha)` of
-    the other representatives is used, unless the probability that it is broken is below 0.01.
+    With a filter, :math:`1 / (1 - \alpha)` representatives of each pair are drawn, at most 20, where :math:`\alpha` is
+    `filter_fraction`. Their impact is that of `clew.audit.impact`, where a row costs :math:`-\log q` in a cluster.
+    Nearly all representatives with a negative impact are broken by the most probable clustering. The floor of
+    :math:`\alpha` times their number is dropped, the lowest impact first. About as many are left as would be broken
+    without a filter, with the same total weight. So :math:`\alpha` changes which pairs are learned, and not how strongly. Of the other
+    representatives, one in :math:`1 / (1 - \alpha)` is used, unless the probability that it is broken is below 0.01.
 
     Pre-training minimises the reconstruction error plus, for each row i of a batch and its neighbour j, the negative
     logarithm of :math:`(1 + \lVert z_i - z_j \rVert^2)^{-1}`, divided by its sum over all other rows of the batch [4]_.
@@ -182,11 +170,12 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     they are approximate); memory O(n (k + e) + w) beyond X, with e dimensions. Sparse
     rows become dense a batch at a time. The same seed gives the same result on one machine with the same number of
     torch threads. `predict` and `transform` do not need torch.
-    Departs from [1]_ and [2]_: neighbours, as said above; pairs are learned in the same batches as rows, so that J is
-    one objective; layers are pre-trained together and not one after another. In [2]_, the minus signs of the losses
-    are missing, and so is the factor of the fraction: here, the floor of fraction times the number of pairs is dropped.
-    The filter of [2]_ uses no pair that holds, and no neighbours. It ranks both kinds of pairs together, and what it
-    leaves weighs less than all pairs. ``filter_rule="kmeans"`` does so.
+    Departs from [1]_ and [2]_: pairs are learned for neighbours, too. Pairs are learned in the same batches as rows, so
+    that J is one objective. Layers are pre-trained together and not one after another. The losses in [2]_ lack their
+    minus signs, and its filter drops :math:`\lfloor \alpha \rfloor` times the number of pairs, which is 0 below
+    :math:`\alpha = 1`; here it is the floor of the product. The filter of [2]_ uses no pair that holds, and no
+    neighbours. It ranks both kinds of pairs together, and the pairs that it leaves weigh less than all pairs.
+    ``filter_rule="kmeans"`` does so.
 
     References
     ----------
@@ -322,6 +311,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         from clew.deep._knowledge import DeepKnowledge  # loads torch, which is optional
+        from clew.deep._rounds import deep_clustering
         from clew.deep._training import LossWeights, threads_for
 
         k, n_rows = int(self.n_clusters), X.shape[0]
@@ -369,6 +359,8 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self, shape: NetworkShape, rows: Rows, rng: np.random.Generator
     ) -> tuple[SingleArray, FloatArray]:
         """The initial weights for clustering, and the error of each epoch of pre-training."""
+        from clew.deep._rounds import pretrain
+
         if self.pretrained is None:
             return pretrain(
                 rows,
@@ -452,48 +444,6 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return estimator
 
 
-class DeepClusters(NamedTuple):
-    """The result of `deep_clustering`; labels are positions of centres."""
-
-    network: SingleArray
-    centers: SingleArray
-    labels: IntArray
-    used: DeepKnowledge
-    history: list[float]
-    changed: list[float]
-
-
-def pretrain(
-    rows: Rows,
-    shape: NetworkShape,
-    neighbors: IntArray,
-    rng: np.random.Generator,
-    *,
-    n_epochs: int,
-    batch_size: int,
-    learning_rate: float,
-    callback: Callable[[DeepProgress], Any] | None = None,
-) -> tuple[SingleArray, FloatArray]:
-    """Train an autoencoder that places neighbours together. Returns its weights and the error of each epoch."""
-    from clew.deep._training import Training
-
-    n_neighbors = neighbors.shape[1]
-    training, history = Training(shape, shape.draw(rng), learning_rate), list[float]()
-    report = Reporter("pre-training", n_epochs, callback)
-    for _ in range(n_epochs):
-        batches = np.array_split(rng.permutation(rows.n_rows), -(-rows.n_rows // batch_size))
-        errors = []
-        for batch in batches:
-            near = neighbors[batch, rng.integers(n_neighbors, size=len(batch))] if n_neighbors > 0 else batch[:0]
-            values = rows.take(np.append(batch, near))
-            errors.append(training.pretrain(values, len(batch)) * len(batch))
-        history.append(sum(errors) / rows.n_rows)
-        _refuse_divergence("pre-training", len(history), history[-1], learning_rate)
-        if report(len(history), history[-1], 0.0) is False:
-            break
-    return training.weights, np.array(history)
-
-
 def _neighbors(X: Any, n_neighbors: int) -> IntArray:
     """The nearest neighbours of each row, fewer than `n_neighbors` if there are not enough rows."""
     n_neighbors = min(n_neighbors, X.shape[0] - 1)
@@ -503,98 +453,6 @@ def _neighbors(X: Any, n_neighbors: int) -> IntArray:
 
 
 def _factor(embedding: SingleArray, centers: FloatArray) -> float:
-    """What to multiply the embedding by, so that its clusters have the width of the kernel of the shares."""
+    """Factor for the embedding, so that its clusters have the width of the kernel of the shares."""
     nearest = pairwise_distances_argmin_min(embedding.astype(np.float64), centers)[1]
     return float(_SPREAD / (np.sqrt((nearest**2).mean()) or _SPREAD))
-
-
-def deep_clustering(
-    rows: Rows,
-    shape: NetworkShape,
-    network: SingleArray,
-    knowledge: DeepKnowledge,
-    centers: FloatArray,
-    alike: IntArray,
-    weights: LossWeights,
-    rng: np.random.Generator,
-    *,
-    filter_fraction: float | None,
-    filter_rule: str = "soft",
-    batch_size: int,
-    learning_rate: float,
-    max_iter: int,
-    tol: float,
-    callback: Callable[[DeepProgress], Any] | None = None,
-) -> DeepClusters:
-    """Train encoder and centres on rows and constraints (thesis Algorithm 9), from a pre-trained network."""
-    from clew.deep._training import Training
-
-    training = Training(shape, network, learning_rate)
-    training.start_clustering(centers, learning_rate)
-    report = Reporter("clustering", max_iter, callback)
-    now = _assigned(rows, shape, training)
-    used, history, changed = knowledge, [objective(now.shares, knowledge, weights)], list[float]()
-    for n_iter in range(1, max_iter + 1):
-        if filter_fraction is None:
-            used = knowledge.represented(alike, rng)
-        elif filter_rule == "soft":
-            used = knowledge.filtered(now.shares, alike, filter_fraction, rng)
-        else:
-            used = knowledge.filtered_by_kmeans(now.embedding, training.centers, filter_fraction)
-            used = used.represented(alike, rng)
-        targets = target_distribution(now.shares)
-        for step in used.steps(rows, now.shares, targets, batch_size, rng, alike):
-            training.cluster(step, weights)
-        before, now = now.labels, _assigned(rows, shape, training)
-        changed.append(float((now.labels != before).mean()))
-        history.append(objective(now.shares, knowledge, weights))
-        _refuse_divergence("clustering", n_iter, history[-1], learning_rate)
-        if report(n_iter, history[-1], changed[-1]) is False or changed[-1] < tol:
-            break
-    return DeepClusters(training.weights, training.centers, now.labels, used, history, changed)
-
-
-def _refuse_divergence(stage: str, n_iter: int, objective: float, learning_rate: float) -> None:
-    if not np.isfinite(objective):
-        raise ParameterError(
-            f"{stage} of DeepConstrainedClustering diverged in round {n_iter} with learning_rate={learning_rate:g}. "
-            "Lower learning_rate."
-        )
-
-
-class _Assigned(NamedTuple):
-    """The embedding, the shares of all rows in the clusters, and the clusters with the largest shares."""
-
-    embedding: SingleArray
-    shares: FloatArray
-    labels: IntArray
-
-
-def _assigned(rows: Rows, shape: NetworkShape, training: Training) -> _Assigned:
-    embedding = shape.encode(training.weights, rows)
-    shares = soft_assignment(embedding, training.centers)
-    return _Assigned(embedding, shares, shares.argmax(axis=1))
-
-
-def objective(shares: FloatArray, knowledge: DeepKnowledge, weights: LossWeights) -> float:
-    """J of all rows: divergence, given pairs, known classes, triplets and sizes; without reconstruction and groups."""
-    targets = target_distribution(shares)
-    total = float((targets * (_log(targets) - _log(shares))).sum())
-    for pairs, is_must in ((knowledge.must_link, True), (knowledge.cannot_link, False)):
-        chance = (shares[pairs.rows[:, 0]] * shares[pairs.rows[:, 1]]).sum(axis=1)
-        total -= weights.penalty * float(pairs.confidence @ _log(chance if is_must else 1 - chance))
-    named = np.flatnonzero(knowledge.cluster_of >= 0)
-    total -= weights.penalty * float(_log(shares[named, knowledge.cluster_of[named]]).sum())
-    first, near, far = (shares[rows] for rows in knowledge.triplets.T)
-    excess = (first * far).sum(axis=1) - (first * near).sum(axis=1) + weights.margin
-    total += weights.penalty * float(np.maximum(excess, 0).sum())
-    total /= len(shares)
-    if weights.least_share is not None and weights.most_share is not None:
-        sizes = shares.mean(axis=0)
-        over = np.maximum(weights.least_share - sizes, 0) + np.maximum(sizes - weights.most_share, 0)
-        total += weights.size_penalty * float(((over * len(sizes)) ** 2).mean())
-    return total
-
-
-def _log(values: FloatArray) -> FloatArray:
-    return np.asarray(np.log(np.maximum(values, SMALLEST)))

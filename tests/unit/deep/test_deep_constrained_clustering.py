@@ -52,7 +52,7 @@ def test_neither_clew_nor_the_family_loads_torch():
 
 def test_without_torch_one_line_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    for name in ("clew.deep._training", "clew.deep._knowledge"):
+    for name in ("clew.deep._training", "clew.deep._knowledge", "clew.deep._rounds"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     assert DeepConstrainedClustering._examples() == []
     with pytest.raises(MissingExtraError) as told:
