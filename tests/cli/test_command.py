@@ -172,6 +172,7 @@ def test_progress_of_a_network_has_a_stage_and_the_time_that_is_left():
     handler = _progress._Rounds(SimpleNamespace(update=shown.append), "Deep")
     record = {"stage": "pre-training", "round": 3, "max_iter": 9, "objective": 0.5, "seconds_left": 200.0}
     handler.emit(logging.makeLogRecord(record))
+    handler.emit(logging.makeLogRecord({"round": 5, "max_iter": 300}))  # k-means in the embedding
     (line,) = shown
     assert str(line) == "Deep: pre-training, round 3 of 9, up to 3 min left"
     assert [_progress.duration(seconds) for seconds in (4, 80, 600, 9000)] == ["4 s", "80 s", "10 min", "2 h"]

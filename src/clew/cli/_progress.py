@@ -22,6 +22,7 @@ class _Rounds(logging.Handler):
         super().__init__(level=logging.DEBUG)
         self._status = status
         self._what = what
+        self._has_stages = False
 
     def emit(self, record: logging.LogRecord) -> None:
         """Update the progress line; ignore records without a round."""
@@ -29,8 +30,9 @@ class _Rounds(logging.Handler):
         if "rows_read" in told:
             self._status.update(Text(f"{self._what}: {_bar(told['rows_read'], told.get('n_rows'))}"))
             return
-        if "round" not in told:
-            return
+        self._has_stages |= "stage" in told
+        if "round" not in told or (self._has_stages and "stage" not in told):
+            return  # with stages, a round without a stage is that of another method, such as k-means in an embedding
         stage = f" {told['stage']}," if "stage" in told else ""
         line = f"{self._what}:{stage} round {told['round']}"
         if told.get("seconds_left") is not None:  # without the objective: the line has to fit in 80 columns

@@ -158,8 +158,9 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     `filter_fraction`. Their impact is that of `clew.audit.impact`, where a row costs :math:`-\log q` in a cluster.
     Nearly all representatives with a negative impact are broken by the most probable clustering. The floor of
     :math:`\alpha` times their number is dropped, the lowest impact first. About as many are left as would be broken
-    without a filter, with the same total weight. So :math:`\alpha` changes which pairs are learned, and not how strongly. Of the other
-    representatives, one in :math:`1 / (1 - \alpha)` is used, unless the probability that it is broken is below 0.01.
+    without a filter, with the same total weight. So :math:`\alpha` changes which pairs are learned, and not how
+    strongly. Of the other representatives, one in :math:`1 / (1 - \alpha)` is used, unless the probability that it is
+    broken is below 0.01.
 
     Pre-training minimises the reconstruction error plus, for each row i of a batch and its neighbour j, the negative
     logarithm of :math:`(1 + \lVert z_i - z_j \rVert^2)^{-1}`, divided by its sum over all other rows of the batch [4]_.
