@@ -102,11 +102,12 @@ class MatchClustering(ConstrainedClusterer):
     `Table`, a list of dicts, and a frame with a column of text or dates are tables. A frame that holds only numbers is
     an array of vectors.
 
-    Candidates are the nearest rows by TF-IDF of letter n-grams over the whole row, rows that share a rare value, and
-    rows that share a key. Two rows that both likely match the same third row also become candidates. Vectors are
-    compared by distance, and by its ratio to the distances of their neighbours. Cells are compared by n-gram
-    cosine, edit distance, Jaro-Winkler similarity, shared words, shared numbers, equality, rarity of the shared value,
-    and the difference of numbers and dates. A missing cell is a value of its own.
+    Candidates are the nearest rows by TF-IDF of letter n-grams over the whole row, rows that share a rare value, rows
+    that share two values which are rare together, and rows that share a key. Two rows that both likely match the same
+    third row also become candidates. Vectors are compared by distance, and by its ratio to the distances of their
+    neighbours. Cells are compared by n-gram cosine, edit distance, Jaro-Winkler similarity, shared words, shared
+    numbers, equality, rarity of the shared value, and the difference of numbers and dates. A missing cell is a value of
+    its own.
 
     Without answers, the probabilities come from Fellegi and Sunter's mixture [1]_ over levels of agreement, fitted by
     EM. The weight of evidence is multiplied by 0.7, because columns depend on each other. With answers, the
