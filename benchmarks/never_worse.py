@@ -21,6 +21,8 @@ from clew.active._questions import run as run_questions
 from clew.evaluation import adjusted_rand_score
 
 N_GAUSSIANS, N_MOONS, N_STRIPES = 28, 6, 6
+# Number of tables of each kind on which the number of clusters is unknown.
+N_UNKNOWN = 4
 ANSWERS, PAIRS = (20, 50, 100, 200), (100, 400)
 METHODS = (GraphPropagation, PCKMeans)
 # No draw may end further below its own result without answers.
@@ -51,6 +53,25 @@ def stripes(seed: int) -> Table:
     k = 2 + seed % 3
     y = np.repeat(np.arange(k), 120)
     return np.column_stack([rng.uniform(0, 10, len(y)), 1.2 * y + rng.normal(0, 0.2, len(y))]), y
+
+
+def dozens(seed: int) -> Table:
+    """Fifteen to forty overlapping Gaussians of unequal sizes in 3 to 8 columns."""
+    return many(seed, (15, 41), (3, 9), 900, 2.0)
+
+
+def compact(seed: int) -> Table:
+    """Sixty to two hundred compact Gaussians of unequal sizes in 4 to 8 columns."""
+    return many(seed, (60, 201), (4, 9), 2400, 4.0)
+
+
+def many(seed: int, n_groups: tuple[int, int], n_columns: tuple[int, int], n_rows: int, spread: float) -> Table:
+    """Round Gaussians whose means have a standard deviation of `spread`."""
+    rng = np.random.default_rng(seed)
+    k, d = int(rng.integers(*n_groups)), int(rng.integers(*n_columns))
+    sizes = np.maximum((rng.dirichlet(np.full(k, 4.0)) * n_rows).astype(int), 5)
+    y = np.repeat(np.arange(k), sizes)
+    return (spread * rng.normal(size=(k, d)))[y] + rng.normal(size=(len(y), d)), y
 
 
 def tables(n_gaussians: int, n_moons: int, n_stripes: int, sets: tuple[str, ...]) -> dict[str, Callable[[], Table]]:
@@ -84,13 +105,15 @@ def run(*, quick: bool) -> Report:
         }
         for (kind, method, count), values in found.items()
     ]
+    rows += unknown_number(answers, quick=quick)
     columns = {
         "what": "tables", "method": "method", "answers": "answers", "tables": "number", "gain": "mean gain",
         "worst": "worst", "fallen": f"falls beyond {MOST_FALL}",
     }  # fmt: skip
     notes = [
         "Right answers, the number of classes is known. Gain: ARI after the answers minus ARI of the method without",
-        "answers. `Auto` asks its own questions; the methods get random pairs.",
+        "answers. `Auto` asks its own questions; the methods get random pairs. Number unknown: the gain is that with",
+        "the last number of answers, and the worst is that of all numbers of answers.",
         *goals(found),
     ]
     return Report("never-worse", "Gains and falls by right answers", columns, rows, notes)
@@ -114,17 +137,35 @@ def goals(found: dict[tuple[str, str, int], list[float]]) -> list[str]:
     return lines
 
 
+def unknown_number(answers: tuple[int, ...], *, quick: bool) -> list[dict[str, object]]:
+    """One line for each kind of table on which the number of classes is unknown."""
+    rows: list[dict[str, object]] = []
+    for make in (compact,) if quick else (gaussians, dozens, compact, moons, stripes):
+        found = []
+        for seed in range(1 if quick else N_UNKNOWN):
+            name = f"unknown number {make.__name__} {seed}"
+            row = kept("never-worse", name, quick, lambda make=make, seed=seed: auto_gains(*make(seed), None, answers))
+            found.append([row[f"Auto {budget}"] for budget in answers])
+        rows.append(
+            {
+                "what": make.__name__,
+                "method": "Auto, number unknown",
+                "answers": answers[-1],
+                "tables": len(found),
+                "gain": float(np.mean([one[-1] for one in found])),
+                "worst": min(map(min, found)),
+                "fallen": sum(value < -MOST_FALL for one in found for value in one),
+            }
+        )
+    return rows
+
+
 def gains(
     X: NDArray[np.float64], y: NDArray[np.int64], answers: tuple[int, ...], pairs: tuple[int, ...]
 ) -> dict[str, float]:
     """ARI minus that without answers, by method and number of answers."""
     k = len(np.unique(y))
-    questions, oracle = Questions(X, Auto(), n_clusters=k, random_state=0), Oracle(y)
-    without = adjusted_rand_score(y, questions.labels())
-    found = {}
-    for budget in answers:
-        run_questions(questions, oracle, budget - len(questions.answers))
-        found[f"Auto {budget}"] = adjusted_rand_score(y, questions.labels()) - without
+    found = auto_gains(X, y, k, answers)
     for method in METHODS:
         model = method(k, random_state=0)
         without = adjusted_rand_score(y, model.fit(X).labels_)
@@ -132,6 +173,19 @@ def gains(
             known = Constraints.sample(y, count, random_state=0)
             ari = adjusted_rand_score(y, model.fit(X, constraints=known).labels_)
             found[f"{method.__name__} {count}"] = ari - without
+    return found
+
+
+def auto_gains(
+    X: NDArray[np.float64], y: NDArray[np.int64], n_clusters: int | None, answers: tuple[int, ...]
+) -> dict[str, float]:
+    """ARI of `Auto` after each number of answers, minus that without answers."""
+    questions, oracle = Questions(X, Auto(), n_clusters=n_clusters, random_state=0), Oracle(y)
+    without = adjusted_rand_score(y, questions.labels())
+    found = {}
+    for budget in answers:
+        run_questions(questions, oracle, budget - len(questions.answers))
+        found[f"Auto {budget}"] = adjusted_rand_score(y, questions.labels()) - without
     return found
 
 

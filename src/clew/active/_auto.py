@@ -17,7 +17,7 @@ from clew.active._answer_errors import check_question, is_crowd, n_used, own_pro
 from clew.active._answers import Pair
 from clew.active._explore_consolidate import half_placed
 from clew.active._group_sizes import Comparison, data_show_small_groups, groups_keep_appearing
-from clew.active._group_tree import TreeQuestions
+from clew.active._group_tree import LargeGroups, TreeQuestions
 from clew.active._group_tree import groups_keep_appearing as vector_groups_keep_appearing
 from clew.active._posterior import Posterior
 from clew.active._representatives import LabelsAt, MicroClusters, n_micro_clusters, point_view
@@ -209,12 +209,12 @@ class Auto(Strategy):
 
     def has_many_groups(self, view: View) -> bool:
         """Whether the answers about vectors show more groups than large groups of an unknown number can be."""
-        return self._may_be_many(view) and self._tree().has_many_groups(view, self._guess(view))
+        return self._may_be_many(view) and self._tree().has_many_groups(view, self._large_groups(view))
 
     def comparison_pair(self, view: View) -> Pair | None:
         """The next question that tells whether groups are large, many, or small, if that is in doubt."""
         if self._may_be_many(view):
-            return self._tree().comparison_pair(view, self._guess(view))
+            return self._tree().comparison_pair(view, self._large_groups(view))
         if self.groups != "auto" or view.n_clusters is not None or data_show_small_groups(view):
             return None
         if view.records is None or not groups_keep_appearing(view):
@@ -232,12 +232,21 @@ class Auto(Strategy):
 
     def _comparison(self, view: View) -> Comparison:
         def compare() -> Comparison:
-            kernels, micro = self._kernels(view), self._micro_clusters(view)
-            large = kernels.partitions[prior_weights(kernels).partition]
-            large = large if micro is None else large[micro.of_row]
-            return Comparison.of(large, self._matches().unanswered_labels(view), np.random.default_rng(0))
+            large, small = self._large_labels(view), self._matches().unanswered_labels(view)
+            return Comparison.of(large, small, np.random.default_rng(0))
 
         return view.once(f"auto comparison {self.n_neighbors} {self.random_state}", compare)
+
+    def _large_groups(self, view: View) -> LargeGroups:
+        """What the tree of many groups is compared with."""
+        key = f"{self._key} large groups"
+        return view.once(key, lambda: LargeGroups.of(self._large_labels(view), self._guess(view)))
+
+    def _large_labels(self, view: View) -> IntArray:
+        """A base partition of all rows into large groups."""
+        kernels, micro = self._kernels(view), self._micro_clusters(view)
+        large = kernels.partitions[prior_weights(kernels).partition]
+        return large if micro is None else large[micro.of_row]
 
     def annotator_errors(self, view: View) -> dict[str, AnnotatorErrors]:
         """Estimated errors of every annotator; empty while answers are facts, or if groups are small."""

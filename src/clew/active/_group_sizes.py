@@ -83,7 +83,7 @@ class Comparison(NamedTuple):
     @classmethod
     def of(cls, large: IntArray, small: IntArray, rng: np.random.Generator) -> Comparison:
         """Draw pairs within the groups of a partition into large groups and of one into small groups."""
-        drawn = [_pairs_within(labels, rng) for labels in (large, small)]
+        drawn = [pairs_within(labels, rng) for labels in (large, small)]
         return cls(drawn[0][0][:_N_LARGE], drawn[1][0][:_N_SMALL], drawn[0][1], drawn[1][1])
 
     def next_pair(self, view: View) -> Pair | None:
@@ -108,8 +108,11 @@ def _share_same(view: View, pairs: list[Pair]) -> float:
     return known.count(SAME) / max(known.count(SAME) + known.count(DIFFERENT), 1)
 
 
-def _pairs_within(labels: IntArray, rng: np.random.Generator) -> tuple[list[Pair], float]:
-    """Pairs of rows of one group, drawn uniformly from all such pairs, and the number of all such pairs."""
+def pairs_within(labels: IntArray, rng: np.random.Generator) -> tuple[list[Pair], float]:
+    """Pairs of rows of one group, drawn uniformly from all such pairs, and the number of all such pairs.
+
+    There are up to 24 pairs; fewer if some were drawn twice.
+    """
     sizes = np.bincount(labels).astype(np.float64)
     n_pairs = sizes * (sizes - 1) / 2
     total = float(n_pairs.sum())

@@ -16,8 +16,8 @@ from scipy import sparse
 from scipy.special import expit, logit
 
 from clew.active._answer_errors import error_rate
-from clew.active._answers import DIFFERENT, SAME, Answer, Pair
-from clew.active._group_sizes import first_answers
+from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair
+from clew.active._group_sizes import first_answers, pairs_within
 from clew.active._knowledge import Knowledge
 from clew.active._representatives import MicroClusters, PointView, point_view
 from clew.active._second_opinions import certain_constraints
@@ -54,6 +54,9 @@ _NEAR = 0.1
 # There are many groups if their number exceeds that of the large groups by this factor, and this number. With so few
 # rows per group on average, the tree says nothing: few large groups that overlap look like that, too.
 _MANY_MORE, _MANY, _FEW_ROWS = 2.0, 50, 2.0
+# The tree is compared with large groups until one of them is better with this probability, by at most so many answers.
+# The last value is the number of shares of "same" that are compared.
+_SURE, _MOST_COMPARED, _N_SHARES = 0.9, 12, 200
 # Shares of right answers against the tree that are compared if answers may be wrong.
 _CONTRARY = np.linspace(0.005, 0.4, 80)
 # Number of times that one pair is asked about if answers may be wrong.
@@ -157,6 +160,17 @@ class Threshold(NamedTuple):
         """Median of the threshold."""
         return float(self.grid[np.searchsorted(np.cumsum(self.weights.sum(axis=1)), 0.5)])
 
+    def given(self, level: float, same: bool, against: float) -> Threshold:
+        """The posterior given one more answer."""
+        likelihoods = np.exp(_log_likelihoods(self.grid, np.array([level]), same, against)[0])
+        return Threshold(self.grid, self.weights * likelihoods / (self.weights * likelihoods).sum())
+
+    def cut(self, grown: GroupTree) -> Cut:
+        """The cut of a tree with the best expected F-score of pairs: 2 right / (joined + all true)."""
+        right, joined = np.cumsum(grown.stakes * self(grown.levels)), np.cumsum(grown.stakes)
+        best = int((right / (joined + right[-1])).argmax())
+        return Cut(best + 1, right[best] / joined[-1], joined[best] / joined[-1])
+
     def above(self, level: float) -> float:
         """Probability that the threshold is above a level."""
         return float(self.weights.sum(axis=1)[self.grid > level].sum())
@@ -166,6 +180,51 @@ class Threshold(NamedTuple):
         """Standard deviation of the threshold."""
         shares = self.weights.sum(axis=1)
         return float(np.sqrt(shares @ (self.grid - shares @ self.grid) ** 2))
+
+
+class Cut(NamedTuple):
+    """A cut of the tree: the number of merges below it, and shares of all pairs of points."""
+
+    n_merges: int
+    right: float  # expected share of pairs that are joined and belong together
+    joined: float
+
+
+class LargeGroups(NamedTuple):
+    """A partition into large groups, made without answers, with which the tree is compared.
+
+    Attributes
+    ----------
+    n_clusters : int
+        The guessed number of groups.
+    pairs : list of Pair
+        Random pairs of rows of one large group.
+    joined : float
+        Share of all pairs of rows that are in one large group.
+    """
+
+    n_clusters: int
+    pairs: list[Pair]
+    joined: float
+
+    @classmethod
+    def of(cls, labels: IntArray, n_clusters: int) -> LargeGroups:
+        """Draw pairs within the groups."""
+        pairs, n_pairs = pairs_within(labels, np.random.default_rng(0))
+        return cls(n_clusters, pairs[:_MOST_COMPARED], 2 * n_pairs / (len(labels) * (len(labels) - 1)))
+
+    def worse(self, n_same: int, n_different: int, cut: Cut) -> float:
+        """Probability that these groups have a lower F-score of pairs than a cut of the tree.
+
+        Of the pairs within these groups, so many were answered "same" and "different". The share of "same" has
+        Jeffreys' prior. The number of true pairs is the larger of the two numbers that the partitions join.
+        """
+        shares = (np.arange(_N_SHARES) + 0.5) / _N_SHARES
+        weights = shares ** (n_same - 0.5) * (1 - shares) ** (n_different - 0.5)
+        right = shares * self.joined
+        true = np.maximum(right, cut.right)
+        is_worse = right / (self.joined + true) < cut.right / (cut.joined + true)
+        return float(weights[is_worse].sum() / weights.sum())
 
 
 class LevelAnswers(NamedTuple):
@@ -226,25 +285,71 @@ class TreeQuestions:
     def __init__(self, seed: int) -> None:
         self._seed = seed
 
-    def comparison_pair(self, view: View, n_large: int) -> Pair | None:
-        """The next question that searches for the number of groups; None if the search has ended."""
+    def comparison_pair(self, view: View, large: LargeGroups) -> Pair | None:
+        """The next question that searches for the number of groups, or compares the tree with large groups.
+
+        None if both are finished.
+        """
         state = self._state(view)
-        if state.search_result(n_large) is not None:
-            return None
+        found = state.search_result(large.n_clusters)
+        if found is not None:
+            return self._compared(view, large, found)[1] if state.may_be_many(found, large.n_clusters) else None
         levels = state.grown.levels
         near = np.abs(levels - state.threshold.median) < _NEAR
         nearest = np.abs(levels - state.threshold.median).argmin()
         near[nearest] = True
-        found = state.open_pair(np.where(near, state.grown.stakes, 0.0), "How many groups are there?")
-        return None if found is None else state.in_rows(found[0])
+        question = state.open_pair(np.where(near, state.grown.stakes, 0.0), "How many groups are there?")
+        return None if question is None else state.in_rows(question[0])
 
-    def has_many_groups(self, view: View, n_large: int) -> bool:
-        """Whether the answers show that there are many more groups than `n_large`."""
+    def has_many_groups(self, view: View, large: LargeGroups) -> bool:
+        """Whether the answers show that there are many more groups than the large ones, and that the tree is better."""
         state = self._state(view)
-        found = state.search_result(n_large)
-        if found is None or found.deviation >= _CERTAIN:  # in vain: groups overlap, or are not compact
+        found = state.search_result(large.n_clusters)
+        if found is None or not state.may_be_many(found, large.n_clusters):
             return False
-        return bool(_many(n_large) < found.median < np.log(len(state.grown.levels) / _FEW_ROWS))
+        return self._compared(view, large, found)[0]
+
+    def _compared(self, view: View, large: LargeGroups, found: Threshold) -> tuple[bool, Pair | None]:
+        """Whether the tree is better than large groups, and a pair to ask about while that is in doubt.
+
+        Later answers do not change the result.
+        """
+        answers = [view.known(*pair.key) for pair in large.pairs]
+        openings = (place for place, pair in enumerate(large.pairs) if view.is_open(*pair.key))
+        n_asked = next(openings, len(answers))
+        key = found.weights.tobytes(), *answers[:n_asked]
+        last_key, worse = view.latest.get("tree or large groups", (None, 0.0))
+        if last_key != key:
+            worse = self._worse(view, large, found, answers[:n_asked])
+            view.latest["tree or large groups"] = key, worse
+        if n_asked and not 1 - _SURE < worse < _SURE:
+            return worse > 0.5, None
+        if n_asked < len(answers):
+            return False, large.pairs[n_asked]
+        is_waiting = any(pair.key in view.waiting.pairs for pair in large.pairs)
+        return worse > 0.5 and not is_waiting, None
+
+    def _worse(self, view: View, large: LargeGroups, found: Threshold, answers: list[Answer | None]) -> float:
+        """Probability that large groups are worse than the tree, given the answers about the first pairs within them.
+
+        The answers also correct the threshold that the search has found.
+        """
+        grown, micro = self._grown(view)
+        cells = np.arange(view.n_rows) if micro is None else micro.of_row
+        against = max(_AGAINST, view.error_rate or 0.0)
+        counts = {SAME: 0, DIFFERENT: 0}
+        worse = large.worse(0, 0, found.cut(grown))
+        for pair, answer in zip(large.pairs, answers, strict=False):
+            if answer is None or answer is UNSURE:
+                continue
+            counts[answer] += 1
+            merge = grown.merge_of(*cells[list(pair.key)].tolist())
+            if merge >= 0:
+                found = found.given(grown.levels[merge], answer is SAME, against)
+            worse = large.worse(counts[SAME], counts[DIFFERENT], found.cut(grown))
+            if not 1 - _SURE < worse < _SURE:
+                break
+        return worse
 
     def next_question(self, view: View) -> Pair | None:
         """The merge whose answer is expected to change most pairs of rows; None if nothing is open.
@@ -329,12 +434,15 @@ class _State(NamedTuple):
         """The threshold when the search ended, whatever the later answers."""
         return search_result(self.grown.levels[0], self.answers, _many(n_large))
 
+    def may_be_many(self, found: Threshold, n_large: int) -> bool:
+        """Whether the search found many more groups than the large ones."""
+        if found.deviation >= _CERTAIN:  # in vain: groups overlap, or are not compact
+            return False
+        return bool(_many(n_large) < found.median < np.log(len(self.grown.levels) / _FEW_ROWS))
+
     def is_merged(self) -> npt.NDArray[np.bool_]:
-        """Merges below the cut with the best expected F-score of pairs of rows: 2 right / (joined + all true)."""
-        stakes = self.grown.stakes
-        right = np.cumsum(stakes * self.threshold(self.grown.levels))
-        scores = right / (np.cumsum(stakes) + right[-1])
-        return np.arange(len(stakes)) <= scores.argmax()
+        """Merges below the cut with the best expected F-score of pairs."""
+        return np.arange(len(self.grown.levels)) < self.threshold.cut(self.grown).n_merges
 
     def stakes(self, pairs: IntArray, merges: IntArray) -> FloatArray:
         """Number of pairs of points that an answer about a pair of them joins or separates, given their merges.

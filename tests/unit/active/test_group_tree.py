@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from clew.active import DIFFERENT, SAME, Answered, Auto, Oracle, Pair, Questions, Stated, _group_tree
-from clew.active._group_tree import GroupTree, LevelAnswers, Threshold, TreeQuestions, search_result
+from clew.active._group_tree import Cut, GroupTree, LargeGroups, LevelAnswers, Threshold, TreeQuestions, search_result
 from clew.constraints import Constraints
 from tests.unit.active.test_group_sizes import answered, groups
 
@@ -110,7 +110,67 @@ def test_every_pair_is_decided_in_the_end(seed):
 def test_few_groups_are_not_many():
     X, y = groups(0, np.full(5, 40), n_columns=4, spread=0.2)
     view = answered(Questions(X, Auto(groups="large"), random_state=0), y, 60).view
-    assert not TreeQuestions(0).has_many_groups(view, 5)
+    assert not TreeQuestions(0).has_many_groups(view, LargeGroups.of(y, 5))
+
+
+def test_the_posterior_given_one_more_answer_is_that_of_all_answers(seed):
+    levels = np.random.default_rng(seed).choice(
+        np.linspace(0, 8, 500), size=30
+    )  # rounded, as the posterior rounds them
+    same = levels > 5
+    first = Threshold.of(8.0, LevelAnswers(levels[:-1], same[:-1]))
+    both = Threshold.of(8.0, LevelAnswers(levels, same))
+    np.testing.assert_allclose(first.given(levels[-1], bool(same[-1]), 0.05).weights, both.weights, atol=1e-12)
+
+
+def test_the_cut_is_the_best_of_all_cuts(seed):
+    rng = np.random.default_rng(seed)
+    grown = GroupTree.of(rng.normal(size=(40, 3)))
+    levels = rng.uniform(0, np.log(40), size=20)
+    found = Threshold.of(grown.levels[0], LevelAnswers(levels, levels > 2))
+    right, n_pairs = grown.stakes * found(grown.levels), grown.stakes.sum()
+    scores = [2 * right[:n].sum() / (grown.stakes[:n].sum() + right.sum()) for n in range(1, 40)]
+    cut = found.cut(grown)
+    assert cut.n_merges == 1 + np.argmax(scores)
+    np.testing.assert_allclose(cut[1:], [part[: cut.n_merges].sum() / n_pairs for part in (right, grown.stakes)])
+
+
+def test_large_groups_are_worse_if_their_rows_differ():
+    large, cut = LargeGroups(10, [], 0.1), Cut(100, 0.009, 0.01)
+    assert large.worse(0, 8, cut) > 0.95
+    assert large.worse(6, 2, cut) < 0.05
+    assert large.worse(4, 4, cut) < large.worse(2, 6, cut)
+
+
+def overlapping():
+    """Sixteen Gaussians that overlap so much that the first answers speak for ten times as many groups."""
+    rng = np.random.default_rng(4)
+    sizes = (rng.dirichlet(np.full(16, 4)) * 900).astype(int)
+    y = np.repeat(np.arange(16), sizes)
+    centers = rng.normal(size=(16, 6)) * 1.5
+    return centers[y] + rng.normal(size=(len(y), 6)), y
+
+
+def test_a_tree_that_is_worse_than_large_groups_is_not_used():
+    X, y = overlapping()
+    questions = Questions(X, Auto(), random_state=0)
+    without = adjusted_rand_score(y, questions.labels())
+    answered(questions, y, 44)
+    assert questions.ask().why == "Are the groups large or small?"
+    answered(questions, y, 16)
+    assert not questions.strategy.has_many_groups(questions.view)
+    assert adjusted_rand_score(y, questions.labels()) > without - 0.02
+
+
+def test_pairs_within_large_groups_may_wait_or_be_unsure():
+    X, y = overlapping()
+    questions = answered(Questions(X, Auto(), random_state=0), y, 44)
+    asked = questions.ask(12)
+    assert len({pair.key for pair in asked}) == 12
+    for pair in asked:
+        questions.tell(pair, "unsure")
+    assert questions.ask() is not None
+    assert len(questions.labels()) == len(y)
 
 
 def test_wrong_answers_are_overruled_if_an_error_rate_is_given(seed):
