@@ -117,7 +117,7 @@ def notes(size: dict[str, Any]) -> list[str]:
         f"penalty={_PENALTY:g}.",
         "Seconds are processor time of one thread, without pre-training. The thesis has 60,000 rows, 20 sets and",
         "larger layers; its Reuters-10K is not public, and the ten largest topics of Reuters-21578 take its place.",
-        f"Drawn tables: {_DRAWN} of 400 to 1,200 rows and 20 to 100 columns, 20 % n pairs, batch_size=64;",
+        f"Drawn tables: {_DRAWN} of 400 to 1,200 rows and 20 to 100 columns, 20 % n pairs;",
         "the largest loss is against no pairs, on one table.",
         f"Questions: the strategy Auto with right answers about {_ASKED_ROWS:,} rows, ARI after {_BUDGETS} answers.",
     ]
@@ -201,9 +201,7 @@ def drawn_scores(number: int, quick: bool) -> dict[str, float]:
     short = {"pretrain_epochs": 1, "max_iter": 1} if quick else {}
 
     def score(known: Constraints | None, fraction: float | None) -> float:
-        model = DeepConstrainedClustering(
-            len(np.unique(y)), filter_fraction=fraction, batch_size=64, random_state=0, **short
-        )
+        model = DeepConstrainedClustering(len(np.unique(y)), filter_fraction=fraction, random_state=0, **short)
         return float(adjusted_rand_score(y, model.fit(X, constraints=known).labels_))
 
     found = {"k-means on the rows": kmeans_ari(X, y), "none": score(None, None)}

@@ -29,9 +29,12 @@ from clew.partitional import SeededKMeans
 from clew.partitional._seeding import cluster_labels
 from clew.partitional._sizes import LIMIT, read_limits
 
+# Below this number of rows, layers and batches are small. With batches of 256, a round of 240 digits is one step, and
+# the ARI is below that of k-means on the pixels (docs/decisions.md).
+_FEW = 2_000
 # Least number of rows, and hidden layers. With the 784 columns of an image, the largest network has four times as many
 # weights as the middle one. 10,000 images take a minute of pre-training with the middle one.
-_LAYERS = ((50_000, (500, 500, 2000)), (2_000, (256, 256, 512)), (0, (64, 64)))
+_LAYERS = ((50_000, (500, 500, 2000)), (_FEW, (256, 256, 512)), (0, (64, 64)))
 # Starts of k-means in the first embedding, as in Xie et al.
 _STARTS = 20
 # Root mean square distance of rows from their centres in the first embedding, in units of the kernel of the shares. Not
@@ -97,7 +100,8 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Largest number of rounds, each with one pass over the rows and one over the constraints.
     tol : float, default=0.001
         Stop when a smaller share of the rows changes its cluster in a round.
-    batch_size : int, default=256
+    batch_size : "auto" or int, default="auto"
+        Number of rows for each step of the optimiser. "auto" means 64 below 2,000 rows, and 256 from there on.
     learning_rate : float, default=0.001
         Step of the Adam optimiser.
     callback : callable or None, default=None
@@ -227,7 +231,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         "pretrain_epochs": integer(0),
         "max_iter": integer(0),
         "tol": number(0),
-        "batch_size": integer(1),
+        "batch_size": words("auto") | integer(1),
         "learning_rate": above(0),
         "callback": CALLABLE | NONE,
         "random_state": RANDOM_STATE,
@@ -266,7 +270,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         pretrain_epochs: int = 50,
         max_iter: int = 100,
         tol: float = 0.001,
-        batch_size: int = 256,
+        batch_size: int | str = "auto",
         learning_rate: float = 0.001,
         callback: Callable[[DeepProgress], Any] | None = None,
         random_state: Any = None,
@@ -310,6 +314,9 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         hidden = by_rows if isinstance(self.layers, str) else [int(units) for units in np.atleast_1d(self.layers)]
         return NetworkShape((n_features, *hidden, int(self.n_components)))
 
+    def _rows_of_a_batch(self, n_rows: int) -> int:
+        return (64 if n_rows < _FEW else 256) if isinstance(self.batch_size, str) else int(self.batch_size)
+
     def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         from clew.deep._knowledge import DeepKnowledge  # loads torch, which is optional
         from clew.deep._rounds import deep_clustering
@@ -339,7 +346,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
                 rng,
                 filter_fraction=self.filter_fraction,
                 filter_rule=self.filter_rule,
-                batch_size=self.batch_size,
+                batch_size=self._rows_of_a_batch(n_rows),
                 learning_rate=self.learning_rate,
                 max_iter=self.max_iter,
                 tol=self.tol,
@@ -369,7 +376,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
                 _neighbors(rows.X, self.n_neighbors),
                 rng,
                 n_epochs=self.pretrain_epochs,
-                batch_size=self.batch_size,
+                batch_size=self._rows_of_a_batch(rows.n_rows),
                 learning_rate=self.learning_rate,
                 callback=self.callback,
             )

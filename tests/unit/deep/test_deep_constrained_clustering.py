@@ -231,6 +231,15 @@ def test_automatic_layers_grow_with_the_rows(torch, tmp_path):
         assert (clew.load(tmp_path / "model.clew").predict(X[:9]) == model.labels_[:9]).all()
 
 
+def test_automatic_batches_are_small_for_few_rows(torch):
+    X = np.random.default_rng(0).normal(size=(2000, 2))
+    options = SMALL | {"pretrain_epochs": 1, "max_iter": 1, "n_neighbors": 0}
+    del options["batch_size"]
+    for n_rows, size in ((1999, 64), (2000, 256)):
+        model = DeepConstrainedClustering(2, **options).fit(X[:n_rows])
+        assert_same_state(model, DeepConstrainedClustering(2, batch_size=size, **options).fit(X[:n_rows]))
+
+
 def test_small_networks_use_one_thread_and_give_the_others_back(torch, seed):
     X, _ = blobs(seed)
     before, seen = torch.get_num_threads(), []
