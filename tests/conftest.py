@@ -19,7 +19,7 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 import pytest
 from hypothesis import settings
 
-settings.register_profile("clew", deadline=None, derandomize="CI" in os.environ, max_examples=40)
+settings.register_profile("clew", deadline=None, derandomize="CI" in os.environ, max_examples=20)
 settings.register_profile("thorough", parent=settings.get_profile("clew"), max_examples=100)
 settings.load_profile("clew")
 

@@ -7,9 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from clew import Constraints
 from clew._registry import all_estimators
+
+
+def examples(n, **options):
+    """Settings of Hypothesis with n examples, of which `make test` runs two in five."""
+    thorough = settings.default.max_examples == settings.get_profile("thorough").max_examples
+    return settings(max_examples=n if thorough else -(-2 * n // 5), **options)
 
 
 def installed(role=None):

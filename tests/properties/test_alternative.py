@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew import CondEns, CoordinatedConditionalIB
 from clew._validation import check_given
 from clew.alternative._coordinated_conditional_ib import Masses, feature_table, mutual_information
+from tests.helpers import examples
 
 
 def drawn(seed, n_rows=14):
@@ -18,7 +19,7 @@ def drawn(seed, n_rows=14):
     return rng.normal(size=(n_rows, 3)).round(2), rng.permutation(known), rng
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(seed=st.integers(0, 2**16), coordination=st.sampled_from([0.0, 0.3, 1.0]))
 def test_information_obeys_its_bounds_and_the_objective_falls(seed, coordination):
     X, known, _ = drawn(seed)
@@ -51,7 +52,7 @@ def test_units_of_columns_do_not_matter_to_bins(seed, scale, shift):
     np.testing.assert_allclose(one.rows.toarray(), other.rows.toarray(), atol=1e-7)
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(seed=st.integers(0, 2**16), shift=st.integers(-1000, 1000))
 def test_a_shift_of_all_rows_changes_nothing_for_cond_ens(seed, shift):
     X, known, _ = drawn(seed)

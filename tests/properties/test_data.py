@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -17,6 +17,7 @@ from clew.constraints import AnswerRecord, read_answers, write_answers
 from clew.constraints.formats import NAMES
 from clew.datasets import encode
 from clew.exceptions import ClewError
+from tests.helpers import examples
 
 # What a csv cell can hold and give back: no NUL, no lone surrogates, no spaces around it that ids lose anyway.
 words = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=8).map(str.strip).filter(bool)
@@ -51,10 +52,11 @@ keys = st.sampled_from(
 leaves = (
     st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["same", "accept", "choices", "MUST_LINK", ""])
 )
+
 shapes = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=5))
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(content=shapes, format=st.none() | st.sampled_from(NAMES))
 def test_any_json_is_read_or_refused_in_words(content, format):
     with tempfile.TemporaryDirectory() as folder:

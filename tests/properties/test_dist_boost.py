@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.spatial.distance import cdist
 
 from clew import Constraints, DistBoost
+from tests.helpers import examples
 
 
 @st.composite
@@ -24,7 +25,7 @@ def problems(draw):
 
 
 @given(problem=problems(), share=st.sampled_from([0.0, 0.8, "uniform"]), kind=st.sampled_from(["full", "spherical"]))
-@settings(max_examples=15)
+@examples(15)
 def test_each_round_lowers_the_objective_by_the_bound(problem, share, kind):
     X, k, known = problem
     model = DistBoost(k, unlabelled_share=share, covariance_type=kind, max_iter=4, random_state=0)
@@ -36,7 +37,7 @@ def test_each_round_lowers_the_objective_by_the_bound(problem, share, kind):
 
 
 @given(problem=problems(), scale=st.sampled_from([2.0**-10, 2.0, 2.0**14]))
-@settings(max_examples=15)
+@examples(15)
 def test_distances_are_symmetric_bounded_and_free_of_units(problem, scale):
     X, k, known = problem
     model = DistBoost(k, max_iter=3, random_state=0).fit(X, constraints=known)

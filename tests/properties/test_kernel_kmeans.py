@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from sklearn.cluster import KMeans
 
 from clew import SemiSupervisedKernelKMeans
 from clew.graph._semi_supervised_kernel_kmeans import add_pairs, shift_of
-from tests.helpers import random_knowledge, whole_numbers
+from tests.helpers import examples, random_knowledge, whole_numbers
 from tests.reference import kmeans
 from tests.reference import semi_supervised_kernel_kmeans as reference
 
@@ -27,7 +27,7 @@ def kernels(draw):
 
 
 @given(kernel=kernels(), seed=st.integers(0, 99), penalty=st.sampled_from(["auto", 0.0, 1.0, 50.0]))
-@settings(max_examples=40)
+@examples(40)
 def test_the_objective_never_rises_and_no_single_row_lowers_it(kernel, seed, penalty):
     known = random_knowledge(np.random.default_rng(seed), len(kernel), sure=False)
     model = SemiSupervisedKernelKMeans(3, kernel="precomputed", penalty=penalty, n_init=2, random_state=0)
@@ -50,7 +50,7 @@ def test_the_objective_never_rises_and_no_single_row_lowers_it(kernel, seed, pen
 
 
 @given(kernel=kernels(), seed=st.integers(0, 99), weight=st.sampled_from([0.5, 8.0]))
-@settings(max_examples=40)
+@examples(40)
 def test_the_shift_leaves_no_negative_eigenvalue_and_is_no_larger_than_needed(kernel, seed, weight):
     similarity = kernel.copy()
     add_pairs(similarity, random_knowledge(np.random.default_rng(seed), len(kernel)), weight)
@@ -61,7 +61,7 @@ def test_the_shift_leaves_no_negative_eigenvalue_and_is_no_larger_than_needed(ke
 
 
 @given(seed=st.integers(0, 9999))
-@settings(max_examples=30)
+@examples(30)
 def test_a_linear_kernel_without_constraints_is_kmeans_from_the_same_start(seed):
     X = whole_numbers(np.random.default_rng(seed), 14)
     model = SemiSupervisedKernelKMeans(3, kernel="linear", init=[0, 1, 2]).fit(X)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from clew import ConstrainedKMedoids
 from clew.exceptions import ConstraintError
+from tests.helpers import examples
 from tests.reference import kmedoids as reference
 
 pytestmark = pytest.mark.filterwarnings("ignore::clew.exceptions.FewerClustersWarning")
@@ -31,7 +32,7 @@ def fitted(matrix, n_clusters, must, cannot, **params):
 
 
 @given(problem=problems(), solver=st.sampled_from(["vns", "exact"]))
-@settings(max_examples=60)
+@examples(60)
 def test_a_fit_keeps_all_constraints_at_its_cost_or_there_is_no_labelling(problem, solver):
     matrix, n_clusters, must, cannot = problem
     if not any(reference.labellings(len(matrix), n_clusters, must, cannot)):
@@ -48,7 +49,7 @@ def test_a_fit_keeps_all_constraints_at_its_cost_or_there_is_no_labelling(proble
 
 
 @given(problem=problems(), data=st.data())
-@settings(max_examples=30)
+@examples(30)
 def test_the_optimum_knows_no_order_of_rows_and_grows_with_the_constraints(problem, data):
     matrix, n_clusters, must, cannot = problem
     if not any(reference.labellings(len(matrix), n_clusters, must, cannot)):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from clew import Constraints, GeometryPreservingLearner
 from clew.metric._geometry_preserving_learner import preserve_geometry
+from tests.helpers import examples
 
 # Steps that no problem of this size needs: each ends with a move, and moves are limited by row and cluster.
 ENOUGH = 400
@@ -27,7 +28,7 @@ def problems(draw):
 
 
 @given(problem=problems(), by_impact=st.booleans(), seed=st.integers(0, 99))
-@settings(max_examples=12)
+@examples(12)
 def test_each_distance_is_the_sum_of_the_moves_and_other_rows_stay(problem, by_impact, seed):
     X, k, known = problem
     course = [(X, np.zeros(len(X)))]
@@ -48,7 +49,7 @@ def test_each_distance_is_the_sum_of_the_moves_and_other_rows_stay(problem, by_i
 
 
 @given(problem=problems(), order=st.sampled_from(["impact", "random"]))
-@settings(max_examples=12)
+@examples(12)
 def test_pairs_hold_or_are_reported_as_violated(problem, order):
     X, k, known = problem
     model = GeometryPreservingLearner(k, order=order, n_init=1, random_state=0).fit(X, constraints=known)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import clew.partitional
 from clew import ConstrainedKMeans, Constraints, COPKMeans, PCKMeans, SeededKMeans
 from clew.exceptions import ConstraintError, ContradictoryConstraintsError, InfeasibleConstraintsError
+from tests.helpers import examples
 from tests.reference.assign import broken, components, given_pairs, priced_pairs
 
 FAMILY = [getattr(clew.partitional, name) for name in clew.partitional.__all__]
@@ -75,7 +76,7 @@ def outcome(model, X, known):
 
 @every_class
 @given(problem=problems(), seed=seeds, metric=st.sampled_from(["euclidean", "cosine"]))
-@settings(max_examples=60)
+@examples(60)
 def test_a_fit_ends_well_or_says_why_not(cls, problem, seed, metric):
     X, n_clusters, known, _ = problem
     options = {"metric": metric} if "metric" in cls._parameters and cls._parameters["metric"].accepts(metric) else {}
@@ -100,7 +101,7 @@ def test_a_fit_ends_well_or_says_why_not(cls, problem, seed, metric):
 
 
 @given(problem=problems(consistent=True), seed=seeds)
-@settings(max_examples=100)
+@examples(100)
 def test_cop_kmeans_breaks_nothing_and_solves_everything_that_can_be_solved(problem, seed):
     X, n_clusters, known, _ = problem
     labels = COPKMeans(n_clusters, n_init=1, random_state=seed).fit(X, constraints=known).labels_
@@ -110,7 +111,7 @@ def test_cop_kmeans_breaks_nothing_and_solves_everything_that_can_be_solved(prob
 
 
 @given(problem=problems(consistent=True), seed=seeds)
-@settings(max_examples=60)
+@examples(60)
 def test_constrained_kmeans_keeps_labels_and_blocks(problem, seed):
     X, n_clusters, known, _ = problem
     labels = ConstrainedKMeans(n_clusters, n_init=1, random_state=seed).fit(X, constraints=known).labels_
@@ -122,7 +123,7 @@ def test_constrained_kmeans_keeps_labels_and_blocks(problem, seed):
 
 
 @given(problem=problems(), seed=seeds, penalty=st.sampled_from([0.0, 0.5, 4.0, 1000.0]), entailed=st.booleans())
-@settings(max_examples=150)
+@examples(150)
 def test_pck_means_reports_what_it_broke_at_the_price_it_says(problem, seed, penalty, entailed):
     X, n_clusters, known, _ = problem
     model = PCKMeans(n_clusters, penalty=penalty, entailed=entailed, n_init=1, random_state=seed)
@@ -133,7 +134,7 @@ def test_pck_means_reports_what_it_broke_at_the_price_it_says(problem, seed, pen
 
 
 @given(problem=problems(consistent=True), seed=seeds)
-@settings(max_examples=60)
+@examples(60)
 def test_pck_means_at_a_huge_price_breaks_no_certain_pair_when_it_can_be_avoided(problem, seed):
     X, n_clusters, known, _ = problem
     certain = known.at_least(1.0)
@@ -143,7 +144,7 @@ def test_pck_means_at_a_huge_price_breaks_no_certain_pair_when_it_can_be_avoided
 
 @every_class
 @given(problem=problems(consistent=True), seed=seeds, data=st.data())
-@settings(max_examples=40)
+@examples(40)
 def test_order_direction_and_repeats_of_pairs_do_not_matter(cls, problem, seed, data):
     X, n_clusters, known, _ = problem
     turned = {}
@@ -160,7 +161,7 @@ def test_order_direction_and_repeats_of_pairs_do_not_matter(cls, problem, seed, 
 
 @every_class
 @given(problem=problems(consistent=True), seed=seeds, scale=st.sampled_from([2.0**-20, 2.0**20]))
-@settings(max_examples=40)
+@examples(40)
 def test_the_unit_of_the_data_does_not_matter(cls, problem, seed, scale):
     """Powers of two scale without rounding; the default price follows the data."""
     X, n_clusters, known, _ = problem
@@ -176,7 +177,7 @@ def test_the_unit_of_the_data_does_not_matter(cls, problem, seed, scale):
 
 
 @given(problem=problems(), seed=seeds)
-@settings(max_examples=60)
+@examples(60)
 def test_weights_only_count_as_far_as_they_differ(problem, seed):
     X, n_clusters, known, _ = problem
     weights = np.random.default_rng(seed).integers(1, 4, size=len(X)).astype(float)
@@ -189,7 +190,7 @@ def test_weights_only_count_as_far_as_they_differ(problem, seed):
         assert (model.fit(X, constraints=known, sample_weight=4 * weights).labels_ == first).all()
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(problem=problems(consistent=True), seed=seeds)
 def test_a_hard_method_leaves_no_cluster_empty_that_blocks_of_rows_could_fill(problem, seed):
     X, n_clusters, known, _ = problem

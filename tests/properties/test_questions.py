@@ -5,13 +5,14 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew import Constraints
 from clew.active import DIFFERENT, SAME, UNSURE, Pair, Questions, RandomPairs, Which
 from clew.exceptions import ContradictoryConstraintsError
 from tests.conformance.strategies import EXAMPLES, needs_k, said
+from tests.helpers import examples
 from tests.reference import constraints as reference
 
 ANSWERS = (SAME, DIFFERENT, UNSURE)
@@ -139,7 +140,7 @@ def check_conflicts(questions):
         assert frozenset(conflict.rows) in separated
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(set_ups(), ACTIONS, st.data())
 def test_any_history_agrees_with_brute_force(arguments, actions, data):
     questions, prior = Questions(**arguments), arguments["constraints"]
@@ -181,7 +182,7 @@ def test_any_history_agrees_with_brute_force(arguments, actions, data):
         check_conflicts(questions)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(set_ups(), st.lists(st.sampled_from(ANSWERS), min_size=1, max_size=12))
 def test_undo_restores_everything(arguments, answers):
     questions = Questions(**arguments)
@@ -198,7 +199,7 @@ def test_undo_restores_everything(arguments, answers):
     assert questions.undo() is None
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(set_ups(), st.data())
 def test_same_data_log_and_seed_same_question(arguments, data):
     """A live run asks what a resumed one asks."""
@@ -217,7 +218,7 @@ def test_same_data_log_and_seed_same_question(arguments, data):
         questions.tell(question, data.draw(st.sampled_from(choices)))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(set_ups(), st.data())
 def test_random_pairs_end_exactly_when_every_pair_is_decided(arguments, data):
     questions = Questions(**{**arguments, "strategy": RandomPairs()})
@@ -227,7 +228,7 @@ def test_random_pairs_end_exactly_when_every_pair_is_decided(arguments, data):
     assert all(known[pair] is not None or pair in questions.view.unsure for pair in known)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(set_ups(), st.integers(1, 7), st.integers(0, 99))
 def test_open_rows_are_those_with_no_relation(arguments, n_answers, seed):
     questions = Questions(**{**arguments, "strategy": RandomPairs()})

@@ -7,7 +7,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew import Constraints
@@ -16,6 +16,7 @@ from clew.active._auto import Auto
 from clew.active._representatives import MicroClusters
 from clew.datasets import load_iris
 from clew.graph._kernels import standard
+from tests.helpers import examples
 
 N = 30
 ROWS = st.integers(0, N - 1)
@@ -44,7 +45,7 @@ def truth(seed):
     n_clusters=st.sampled_from([None, 3]),
     n_asked=st.integers(0, 4),
 )
-@settings(max_examples=40)
+@examples(40)
 def test_labels_never_contradict_certain_answers(seed, said, given_pairs, labelled, n_clusters, n_asked):
     X, y = truth(seed)
     classes = np.full(N, -1)
@@ -71,7 +72,7 @@ def test_labels_never_contradict_certain_answers(seed, said, given_pairs, labell
 
 
 @given(seed=st.integers(0, 20), said=PAIRS, n_undone=st.integers(0, 12))
-@settings(max_examples=20)
+@examples(20)
 def test_undone_answers_leave_nothing_behind(seed, said, n_undone):
     X, y = truth(seed)
     log = [(Pair(*pair), Oracle(y, noise=0.2, random_state=seed)(Pair(*pair))) for pair in said]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew import Constraints
 from clew.active import DIFFERENT, SAME, UNSURE, Answered, Feedback, Pair, Questions, Stated, Which
 from clew.active._journal import Journal
+from tests.helpers import examples
 
 N = 7
 X = np.array([[0.0], [1.0], [3.0], [7.0], [15.0], [31.0], [63.0]])
@@ -41,6 +42,7 @@ CALLS = st.lists(
     ),
     max_size=8,
 )
+
 PRIORS = [
     Constraints(n_samples=N),
     Constraints([(0, 1)], [(1, 2)], n_samples=N),
@@ -82,7 +84,7 @@ def everything(questions):
     )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(prior=st.sampled_from(PRIORS), trusts=st.booleans(), n_clusters=N_CLUSTERS, calls=CALLS, tried=CALLS)
 def test_a_driver_is_as_if_it_had_read_its_log_once(prior, trusts, n_clusters, calls, tried):
     questions = Questions(X, Feedback(), n_clusters, None, prior, 0, trust_n_clusters=trusts)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clew import ConstrainedSpectral, Constraints
 from clew.graph._constrained_spectral import affinity_embedding, cut_embedding
+from tests.helpers import examples
 
 N = 12
 
@@ -31,7 +32,7 @@ def embedded(A, known, embedding):
 
 
 @given(seed=seeds, embedding=embeddings)
-@settings(max_examples=40)
+@examples(40)
 def test_neither_the_order_of_rows_nor_that_of_pairs_matters(seed, embedding):
     A, y = graph_and_classes(seed)
     known = Constraints.sample(y, 6, random_state=seed)
@@ -44,7 +45,7 @@ def test_neither_the_order_of_rows_nor_that_of_pairs_matters(seed, embedding):
 
 @given(seed=seeds, embedding=embeddings, scale=st.sampled_from([1e-6, 0.5, 1e6]))
 @example(seed=828, embedding="cut", scale=1e-6)  # all pairs but one are cannot-links: most eigenvalues are 0
-@settings(max_examples=40)
+@examples(40)
 def test_the_unit_of_the_affinities_does_not_matter(seed, embedding, scale):
     A, y = graph_and_classes(seed)
     known = Constraints.sample(y, 6, random_state=seed)
@@ -54,7 +55,7 @@ def test_the_unit_of_the_affinities_does_not_matter(seed, embedding, scale):
 
 
 @given(seed=seeds, embedding=embeddings)
-@settings(max_examples=40)
+@examples(40)
 def test_repeated_and_entailed_pairs_change_nothing(seed, embedding):
     A, _ = graph_and_classes(seed)
     few = Constraints([(0, 3), (3, 6)], [(0, 1)], n_samples=N)
@@ -63,7 +64,7 @@ def test_repeated_and_entailed_pairs_change_nothing(seed, embedding):
 
 
 @given(seed=seeds, embedding=embeddings, n_pairs=st.integers(0, 30), share=st.sampled_from([0.2, 1.0]))
-@settings(max_examples=40)
+@examples(40)
 def test_hard_pairs_hold_on_graphs_in_several_parts(seed, embedding, n_pairs, share):
     A, y = graph_and_classes(seed)
     A[np.random.default_rng(seed).random((N, N)) > share] = 0

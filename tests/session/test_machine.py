@@ -7,12 +7,13 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from hypothesis import Phase, settings
+from hypothesis import Phase
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from clew import Session
 from clew.exceptions import ClewError
+from tests.helpers import examples
 from tests.session.helpers import everything, reopened
 
 X = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [20.0], [21.0], [22.0]])
@@ -133,5 +134,5 @@ class Project(RuleBasedStateMachine):
             assert asked == self.acknowledged
 
 
-Project.TestCase.settings = settings(max_examples=25, stateful_step_count=20, deadline=None, phases=[Phase.generate])
+Project.TestCase.settings = examples(25, stateful_step_count=20, deadline=None, phases=[Phase.generate])
 TestProject = Project.TestCase

@@ -4,12 +4,13 @@ import json
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from clew.exceptions import ParameterError
 from clew.web import _security, create_app, serve
+from tests.helpers import examples
 from tests.web.conftest import TOKEN
 
 READS = ["/", "/index.html", "/api/progress", "/api/openapi.json", "/api/labels", "/api/no-such-route", "/docs"]
@@ -63,7 +64,7 @@ def test_servers_with_other_tokens_do_not_share_cookies(session, stranger):
     others=st.lists(st.binary(max_size=30).map(lambda one: one.replace(b"\r", b"").replace(b"\n", b"")), max_size=5),
     place=st.integers(0, 5),
 )
-@settings(max_examples=50, deadline=None)
+@examples(50, deadline=None)
 @example(others=[b'theirs={"a": [1, 2]}', b"no equals sign", b'"', b"=", b"a=b=c"], place=5)
 @example(others=[b"caf\xe9=\xff", b"clew-=", b"\x00"], place=1)
 def test_cookies_of_other_programs_lock_nobody_out(others, place):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -10,12 +10,13 @@ from clew.active import DIFFERENT, SAME, UNSURE, Oracle, Questions
 from clew.active._ability_to_separate import AbilityToSeparate, neighbour_graph, utility
 from clew.active._questions import run
 from clew.exceptions import ParameterError
+from tests.helpers import examples
 from tests.reference import ability_to_separate as reference
 
 SCORES = ["sum", "product", "omega", "lds"]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 14), k=st.integers(1, 6), data=st.data())
 def test_graph_matches_the_definitions(seed, n, k, data):
     X = np.random.default_rng(seed).normal(size=(n, 2))
@@ -34,7 +35,7 @@ def test_graph_matches_the_definitions(seed, n, k, data):
         assert utility(graph, score).tolist() == [reference.utility(near, k, *pair, score) for pair in expected]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     seed=st.integers(0, 10_000),
     n=st.integers(2, 14),

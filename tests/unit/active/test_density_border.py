@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -10,12 +10,13 @@ from clew.active import DIFFERENT, SAME, UNSURE, Oracle, Questions
 from clew.active._density_border import DensityBorder, dense_rows
 from clew.active._questions import run
 from clew.exceptions import ParameterError
+from tests.helpers import examples
 from tests.reference import density_border as reference
 
 X = np.array([0.0, 0.1, 0.21, 0.5, 5.0, 5.1, 5.21, 5.5, 9.0])[:, None]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 25), eps=st.floats(0.05, 2), min_samples=st.integers(1, 8))
 def test_core_and_border_match_the_definitions(seed, n, eps, min_samples):
     rows = np.random.default_rng(seed).normal(size=(n, 2))
@@ -25,7 +26,7 @@ def test_core_and_border_match_the_definitions(seed, n, eps, min_samples):
     assert dense.border.tolist() == border
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 12), min_samples=st.integers(1, 4))
 def test_asks_the_pairs_of_algorithm_19_in_order(seed, n, min_samples):
     rows = np.random.default_rng(seed).normal(size=(n, 2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
@@ -15,7 +15,7 @@ from clew import Constraints
 from clew.active import DIFFERENT, UNSURE, Oracle, Questions
 from clew.active._point_uncertainty import PointUncertainty, probabilities, uncertainty
 from clew.exceptions import ParameterError
-from tests.helpers import ask_all
+from tests.helpers import ask_all, examples
 from tests.reference import point_uncertainty as reference
 
 
@@ -27,7 +27,7 @@ def blobs(seed, n=20, k=3):
     return make_blobs(n, 2, centers=k, cluster_std=0.5, center_box=(-20, 20), random_state=seed)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 5), st.booleans())
 def test_scores_are_those_of_the_reference(number, n, n_neighbourhoods, all_found):
     rng = np.random.default_rng(number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score
@@ -13,7 +13,7 @@ from clew import Constraints
 from clew.active import DIFFERENT, SAME, Oracle, Questions
 from clew.active._super_instances import SuperInstances, _merge, _State, _SuperInstance, super_instance_labels
 from clew.exceptions import ParameterError
-from tests.helpers import ask_all
+from tests.helpers import ask_all, examples
 from tests.reference import super_instances as reference
 
 
@@ -21,7 +21,7 @@ def blobs(seed, n=40, k=3):
     return make_blobs(n, 2, centers=k, cluster_std=0.5, center_box=(-20, 20), random_state=seed)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, 10_000), st.integers(2, 9), st.integers(1, 4))
 def test_merging_asks_what_the_reference_asks(number, n, k):
     rng = np.random.default_rng(number)

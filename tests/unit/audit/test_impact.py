@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.spatial.distance import cdist
@@ -14,6 +14,7 @@ from clew._distances import VECTOR_METRICS
 from clew.audit import impact
 from clew.exceptions import ConstraintError, DataError, ParameterError
 from clew.medoids._search import plain_medoids
+from tests.helpers import examples
 
 GROUPS = np.repeat(np.arange(3), 10)
 
@@ -242,7 +243,7 @@ def test_sequences_are_compared_by_edits():
     assert found.must_link_suspect.tolist() == [False, True]
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(data=st.data())
 def test_order_and_direction_of_pairs_do_not_matter(data):
     X = np.random.default_rng(1).normal(size=(12, 2)) + 6.0 * (np.arange(12) % 3)[:, None]

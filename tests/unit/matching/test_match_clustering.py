@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
@@ -16,6 +16,7 @@ from clew.datasets import as_table
 from clew.evaluation import pairwise_scores, same_partition
 from clew.exceptions import ContradictoryConstraintsError, DataError, FileError, ParameterError
 from clew.matching._fellegi_sunter import two_normals
+from tests.helpers import examples
 
 PEOPLE = [
     {"name": "Ann Meyer", "city": "Bonn", "phone": "4711"},
@@ -219,7 +220,7 @@ def test_placeholders_are_missing(nothing):
     assert "phone is missing" in model.explain(0, 1)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20, deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=6), st.text(max_size=6)), min_size=2, max_size=12))
 def test_any_table_gives_groups_or_a_clear_message(rows):
     frame = pd.DataFrame(rows, columns=["one", "two"])
