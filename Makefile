@@ -25,7 +25,7 @@ $(VENV)/ready: pyproject.toml setup.py $(KERNELS)
 demo: $(VENV)/installed  ## cluster a bundled data set without and with knowledge
 	$(BIN)/clew demo
 
-test: $(VENV)/ready  ## every test, with a sample of the cases of the largest grids; minutes
+test: $(VENV)/ready  ## all tests but the slow ones, with a sample of the cases of grids; minutes
 	$(PYTEST)
 
 test-all: test test-rest  ## everything

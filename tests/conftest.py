@@ -1,16 +1,18 @@
 """The `seed` fixture, which tests run, the Hypothesis profile, and the PostgreSQL server; nothing else is global.
 
 Two marks keep `make test` short. A `slow` test runs with `--thorough` only. Of a `sampled(n)` test every n-th case runs
-without `--thorough`. Where n has no divisor in common with the number of scenarios, every law meets every estimator and
-every scenario in turn. Of the other cases of a `sampled(n, slow=m)` test every m-th is a slow test, which CI runs; with
-`slow=1` all of them are. The other cases of larger grids run before a release.
+without `--thorough`, from a first one that differs between tests. Where n has no divisor in common with the number of
+scenarios, every law meets every estimator and every scenario in turn. Of the other cases of a `sampled(n, slow=m)` test
+every m-th is a slow test, which CI runs; with `slow=1` all of them are. The other cases of larger grids run before a
+release.
 """
 
 from __future__ import annotations
 
 import gc
 import os
-from collections import Counter
+import zlib
+from collections import defaultdict
 
 # One thread per process, before numpy is loaded: several processes of tests share the cores already, and the servers
 # and commands that tests start inherit this. Twice the threads took a third more processor time.
@@ -59,15 +61,22 @@ def pytest_collection_modifyitems(config, items):
 
 def _mark_slow_cases(items):
     """Mark as slow which cases outside a sample CI runs."""
-    places = Counter()
+    sampled = defaultdict(list)
     for item in items:
-        if (sampled := item.get_closest_marker("sampled")) is None:
-            continue
-        test = item.nodeid.partition("[")[0]
-        place = places[test]
-        places[test] += 1
-        if place % sampled.args[0] and (every := sampled.kwargs.get("slow")) and place % every == 0:
-            item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("sampled") is not None:
+            sampled[item.nodeid.partition("[")[0]].append(item)
+    for test, cases in sampled.items():
+        mark = cases[0].get_closest_marker("sampled")
+        (step,), every = mark.args, mark.kwargs.get("slow")
+        first = _first_case(test, step, len(cases))
+        for place, item in enumerate(cases):
+            if every and (place - first) % every == 0 and (place - first) % step:
+                item.add_marker(pytest.mark.slow)
+
+
+def _first_case(test, step, n_cases):
+    """The first case of a sample: tests of the same grid begin at different cases."""
+    return zlib.crc32(test.encode()) % max(1, min(step, n_cases))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -81,7 +90,8 @@ def pytest_generate_tests(metafunc):
     sampled = metafunc.definition.get_closest_marker("sampled")
     if sampled is not None and not metafunc.config.getoption("--thorough"):
         # There is no public way to thin a grid before its cases are made, which takes half of the time of collection.
-        metafunc._calls = metafunc._calls[:: sampled.args[0]]
+        (step,), calls = sampled.args, metafunc._calls
+        metafunc._calls = calls[_first_case(metafunc.definition.nodeid, step, len(calls)) :: step]
     return result
 
 

@@ -478,6 +478,7 @@ def test_single_keys_on_a_real_terminal(blobs):
     assert all(record.seconds is not None for record in records)
 
 
+@pytest.mark.slow
 def test_ctrl_c_loses_nothing_and_leaves_the_terminal_as_it_was(blobs):
     terminal = Pty(blobs, "ask", "data.csv", "--id", "name")
     terminal.wait_for("quit")

@@ -47,6 +47,7 @@ def test_labels_go_to_stdout_as_csv(clew, project):
     assert clew("export", "data.csv", "labels", "-o", "-").stdout == result.stdout
 
 
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
 @pytest.mark.parametrize("what", ["labels", "constraints", "answers"])
 def test_what_goes_to_a_file_by_its_suffix(clew, project, what, suffix):
@@ -364,6 +365,7 @@ def test_everything_is_taken_back_in_words(clew, project):
     assert told[5] == "There is nothing to undo.\n"
 
 
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize(
     "words, sentence",
     [

@@ -135,7 +135,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(29)
+@pytest.mark.sampled(58, slow=29)
 @pytest.mark.filterwarnings("ignore::clew.exceptions.UnusedKnowledgeWarning")
 @pytest.mark.parametrize(("check", "example", "scenario"), CASES)
 def test_law(check, example, scenario, seed, tmp_path):

@@ -95,7 +95,7 @@ def test_neighbourhoods_hold_what_is_known_after_any_history(n_clusters, trust, 
             check_neighbourhoods(questions)
 
 
-@pytest.mark.sampled(5, slow=1)
+@pytest.mark.sampled(10, slow=1)
 @each_strategy
 @pytest.mark.parametrize("n_clusters", [None, 2, 3])
 @pytest.mark.parametrize("trust", [True, False])
@@ -152,7 +152,7 @@ def correct(session, kind, rng):
         return
 
 
-@pytest.mark.sampled(5, slow=1)
+@pytest.mark.sampled(10, slow=1)
 @each_strategy
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 def test_a_session_asks_or_ends(strategy, tmp_path, seed):

@@ -45,6 +45,7 @@ def blobs():
     return X, words
 
 
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize("example", CASES)
 def test_names_give_the_partition_of_numbers_and_come_back(blobs, example):
     X, words = blobs

@@ -95,6 +95,7 @@ def refused_or_harmless(path):
     return False
 
 
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_learned_attributes_are_the_declared_ones(name):
     model = fitted(name)
@@ -103,7 +104,7 @@ def test_learned_attributes_are_the_declared_ones(name):
     assert {key for key, one in declared.items() if not one.optional} <= learned <= declared.keys()
 
 
-@pytest.mark.sampled(4, slow=1)
+@pytest.mark.sampled(9, slow=1)
 @pytest.mark.parametrize(
     ("name", "form"),
     [
@@ -162,7 +163,7 @@ def test_an_estimator_without_centres_never_reaches_the_kernels(name, tmp_path):
             clew.load(path)
 
 
-@pytest.mark.sampled(4, slow=1)
+@pytest.mark.sampled(9, slow=1)
 @pytest.mark.parametrize("name", FIRST)
 def test_numbers_in_the_document_are_checked_too(name, tmp_path):
     path = tmp_path / "model.clew"

@@ -33,8 +33,8 @@ scenarios = pytest.mark.parametrize("scenario", [pytest.param(one, id="-".join(o
 
 
 def every_scenario(test):
-    """Every scenario, of which `make test` runs every eleventh."""
-    return pytest.mark.sampled(17)(scenarios(test))
+    """Every scenario, of which `make test` runs every 34th, and CI every 17th."""
+    return pytest.mark.sampled(34, slow=17)(scenarios(test))
 
 
 # Sums of a few dozen numbers of size ten, computed in two ways.
@@ -219,6 +219,7 @@ def test_the_order_of_rows_does_not_matter_where_nothing_is_drawn(example, kind,
     np.testing.assert_allclose(turned.cluster_centers_, model.cluster_centers_, atol=ROUNDING)
 
 
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 @every_example
 def test_a_weight_is_a_number_of_copies(example, form, seed):
@@ -312,7 +313,7 @@ def test_more_starts_are_never_worse(cls, seed):
     assert cls(6, n_init=8, init=X[:6]).fit(X).objective_ == cls(6, n_init=1, init=X[:6]).fit(X).objective_
 
 
-@pytest.mark.sampled(5, slow=1)
+@pytest.mark.sampled(11, slow=1)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @every_example
 def test_threads_do_not_change_large_results(example, dtype):

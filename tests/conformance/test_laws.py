@@ -459,7 +459,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(23)
+@pytest.mark.sampled(46, slow=23)
 @pytest.mark.parametrize(("check", "example", "scenario"), CASES)
 def test_law(check, example, scenario, seed, tmp_path, toys):
     estimator = clone(example)
@@ -490,6 +490,7 @@ EXAMPLES = [
 ]
 
 
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_constraints_in_the_place_of_y_are_refused(example, seed, tmp_path):
     case = build(("blobs", "pairs"), example, seed)
@@ -512,6 +513,7 @@ def test_constraints_in_the_place_of_y_are_refused(example, seed, tmp_path):
             fit(example, case).partial_fit(case.X, case.constraints)
 
 
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_labels_of_some_rows_in_the_place_of_y_are_named(example, seed):
     case = build(("blobs", "none"), example, seed)
@@ -520,6 +522,7 @@ def test_labels_of_some_rows_in_the_place_of_y_are_named(example, seed):
     clone(example).fit(case.X, np.tile([-1, 1], 15))  # two classes
 
 
+@pytest.mark.sampled(4, slow=1)
 @pytest.mark.parametrize("kind", ["triplets", "soft_groups"])
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_knowledge_without_use_is_named(example, kind, seed):

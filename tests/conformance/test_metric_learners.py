@@ -112,7 +112,7 @@ def can_learn(case):
     return bool(pairs.far.differences(case.X).any())
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(16, slow=8)
 @pytest.mark.parametrize(("check", "example", "scenario"), CASES)
 def test_law(check, example, scenario, seed, tmp_path, toys):
     case = build(scenario, example, seed)

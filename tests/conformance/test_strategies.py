@@ -80,7 +80,7 @@ def test_there_are_strategies():
 # -- data and knowledge ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(5, slow=1)
+@pytest.mark.sampled(10, slow=1)
 @each_strategy
 @pytest.mark.parametrize("scenario", [one for one in SCENARIOS if one[0] == "blobs" or one[1] == "mixed"], ids="-".join)
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
@@ -101,6 +101,7 @@ def test_right_answers_to_the_end_teach_only_what_is_right(strategy, scenario, s
     assert len(questions.labels()) == len(case.X)
 
 
+@pytest.mark.sampled(2, slow=1)
 @each_strategy
 def test_right_answers_to_the_end_recover_separated_classes(strategy, seed):
     X, y = blobs(seed, spread=0.3)
@@ -109,7 +110,7 @@ def test_right_answers_to_the_end_recover_separated_classes(strategy, seed):
     assert same_partition(questions.labels(), y)
 
 
-@pytest.mark.sampled(5, slow=1)
+@pytest.mark.sampled(10, slow=1)
 @each_strategy
 @pytest.mark.parametrize("n", [1, 2])
 @pytest.mark.parametrize("answer", [SAME, DIFFERENT, UNSURE])
@@ -123,7 +124,7 @@ def test_hardly_any_rows(strategy, n, answer):
         assert len(questions.labels()) == n
 
 
-@pytest.mark.sampled(5, slow=1)
+@pytest.mark.sampled(10, slow=1)
 @each_strategy
 @pytest.mark.parametrize("n_clusters", [1, 6, None])
 @pytest.mark.parametrize("answer", ["same", "different", "truth"])
@@ -137,6 +138,7 @@ def test_equal_and_repeated_rows_and_extreme_numbers_of_clusters(strategy, n_clu
         assert len(questions.labels()) == 6
 
 
+@pytest.mark.sampled(2, slow=1)
 @each_strategy
 def test_without_the_number_of_clusters_it_works_or_says_what_it_needs(strategy, seed):
     X, y = blobs(seed)
@@ -151,6 +153,7 @@ def test_without_the_number_of_clusters_it_works_or_says_what_it_needs(strategy,
         run_out(questions, Oracle(y))
 
 
+@pytest.mark.sampled(2, slow=1)
 @each_strategy
 def test_where_all_is_decided_beforehand_nothing_is_asked(strategy):
     X, y = blobs(0)
@@ -161,7 +164,7 @@ def test_where_all_is_decided_beforehand_nothing_is_asked(strategy):
         assert len(questions.labels()) == n
 
 
-@pytest.mark.sampled(5, slow=1)
+@pytest.mark.sampled(7, slow=1)
 @each_strategy
 @pytest.mark.parametrize("form", [sparse.csr_array, np.float32])
 def test_forms_of_data(strategy, form, seed):
@@ -176,6 +179,7 @@ def test_forms_of_data(strategy, form, seed):
 # -- people ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3, slow=1)
 @each_strategy
 @pytest.mark.parametrize("n_clusters", [K, None])
 def test_somebody_who_is_never_sure_is_left_alone_in_the_end(strategy, n_clusters, seed):
@@ -187,7 +191,7 @@ def test_somebody_who_is_never_sure_is_left_alone_in_the_end(strategy, n_cluster
     assert (progress.asked, progress.unsure, progress.implied) == (len(questions.answers), len(questions.answers), 0)
 
 
-@pytest.mark.sampled(5, slow=1)
+@pytest.mark.sampled(7, slow=1)
 @each_strategy
 @pytest.mark.parametrize("noise, unsure", [(0.0, 0.5), (0.1, 0.0), (0.5, 0.0), (0.3, 0.3)])
 def test_doubts_and_errors_are_survived(strategy, noise, unsure, seed):
@@ -205,6 +209,7 @@ def test_doubts_and_errors_are_survived(strategy, noise, unsure, seed):
     assert len(questions.labels()) == len(X)
 
 
+@pytest.mark.sampled(2, slow=1)
 @each_strategy
 def test_a_contradiction_in_the_log_is_kept_out_of_use(strategy):
     X, y = blobs(1)
@@ -218,6 +223,7 @@ def test_a_contradiction_in_the_log_is_kept_out_of_use(strategy):
     assert questions.view.knowledge.relation(0, 6) is SAME
 
 
+@pytest.mark.sampled(2, slow=1)
 @each_strategy
 def test_progress_counts_and_never_falls(strategy, seed):
     X, y = blobs(seed)
@@ -242,7 +248,7 @@ def test_progress_counts_and_never_falls(strategy, seed):
 # -- histories -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(5, slow=1)
+@pytest.mark.sampled(7, slow=1)
 @each_strategy
 @pytest.mark.parametrize("n_clusters, knowledge", [(K, "mixed"), (None, "none")])
 def test_a_run_that_is_resumed_asks_what_one_that_goes_on_asks(strategy, n_clusters, knowledge, seed):
@@ -264,7 +270,7 @@ def test_a_run_that_is_resumed_asks_what_one_that_goes_on_asks(strategy, n_clust
     assert_alike(questions, resumed(questions))
 
 
-@pytest.mark.sampled(3, slow=1)
+@pytest.mark.sampled(5, slow=1)
 @each_strategy
 def test_undo_leaves_nothing_behind(strategy, seed):
     X, y = blobs(seed, spread=4.0)
@@ -283,7 +289,7 @@ def test_undo_leaves_nothing_behind(strategy, seed):
     assert questions.answers == [] and questions.undo() is None
 
 
-@pytest.mark.sampled(3, slow=1)
+@pytest.mark.sampled(5, slow=1)
 @each_strategy
 def test_a_revised_answer_is_as_if_given_so(strategy, seed):
     X, y = blobs(seed, spread=4.0)
@@ -297,6 +303,7 @@ def test_a_revised_answer_is_as_if_given_so(strategy, seed):
     assert_alike(questions, resumed(questions))
 
 
+@pytest.mark.sampled(2, slow=1)
 @each_strategy
 def test_several_people_answer_in_any_order(strategy, seed):
     X, y = blobs(seed)
@@ -317,6 +324,7 @@ def test_several_people_answer_in_any_order(strategy, seed):
     assert again.ask() is None and state(again) == state(questions)
 
 
+@pytest.mark.sampled(2, slow=1)
 @each_strategy
 def test_a_batch_repeats_itself(strategy, seed):
     X, y = blobs(seed)
@@ -327,6 +335,7 @@ def test_a_batch_repeats_itself(strategy, seed):
     assert [key(question) for question in one.ask(5)] == [key(question) for question in two.ask(5)]
 
 
+@pytest.mark.sampled(2, slow=1)
 @each_strategy
 def test_a_hard_clusterer_keeps_every_answer_whatever_is_guessed(strategy, seed):
     X, _ = blobs(seed, spread=4.0)

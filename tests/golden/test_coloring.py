@@ -94,8 +94,10 @@ def test_overlapping_cliques(n_colors):
         assert_right(colored(graph_of(5, [(0, 4)], [first, second]), n_colors), 5, [*edges, (0, 4)], n_colors)
 
 
-def test_every_graph_of_four_vertices_with_every_pinned_colour():
-    for edges, fixed in product(graphs_up_to_renaming(4), every_grouping(4, 3)):
+@pytest.mark.sampled(4, slow=1)
+@pytest.mark.parametrize("part", range(4))
+def test_every_graph_of_four_vertices_with_every_pinned_colour(part):
+    for edges, fixed in list(product(graphs_up_to_renaming(4), every_grouping(4, 3)))[part::4]:
         found = colored(graph_of(4, edges), 3, fixed=np.array(fixed, dtype=np.int32))
         assert_right(found, 4, edges, 3, fixed)
 
@@ -107,6 +109,7 @@ def test_cliques_with_every_pinned_colour():
         assert_right(found, 4, [(0, 3), *sharing(column)], 3, fixed)
 
 
+@pytest.mark.sampled(2, slow=1)
 @pytest.mark.parametrize("n_clusters", [1, 2, 3, 4])
 def test_check_equals_reference_on_every_cannot_link_graph_of_six_rows(n_clusters):
     for edges in graphs_of_six():
@@ -149,6 +152,7 @@ STAGES = {
 }
 
 
+@pytest.mark.sampled(2, slow=1)
 @pytest.mark.parametrize("constants", STAGES.values(), ids=STAGES)
 def test_every_stage_of_the_search_is_right_by_itself(constants, monkeypatch):
     for name, value in constants.items():

@@ -36,6 +36,7 @@ def few(known, n, most):
     )
 
 
+@pytest.mark.sampled(2, slow=1)
 @pytest.mark.parametrize("consistent", [True, False])
 @pytest.mark.parametrize(("fast", "slow"), METHODS)
 def test_matches_reference_on_random_knowledge(fast, slow, consistent, seed):

@@ -37,7 +37,7 @@ def can_hold(constraints, n_clusters):
     return any(is_satisfied(labels, constraints) for labels in product(range(n_clusters), repeat=constraints.n_rows))
 
 
-@pytest.mark.sampled(25)
+@pytest.mark.sampled(50, slow=25)
 @pytest.mark.parametrize("turn", range(N_TURNS))
 def test_hard_methods_violate_nothing_and_refuse_only_the_impossible(turn, seed):
     rng = np.random.default_rng([seed, turn])

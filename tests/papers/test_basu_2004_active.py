@@ -54,6 +54,7 @@ def curve(name, strategy, *, penalty="auto", **settings):
     return learning_curve(X, y, strategy, n_clusters=3, clusterer=model, scores=["NMI"], **settings)
 
 
+@pytest.mark.sampled(2, slow=1)
 @pytest.mark.benchmark_data
 @pytest.mark.parametrize("name", ["news_sim3", "news_diff3"])
 def test_active_beats_random_on_documents_all_along(name):
@@ -65,6 +66,7 @@ def test_active_beats_random_on_documents_all_along(name):
     assert active.area > chance.area + 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.benchmark_data
 def test_the_weight_of_a_pair_matters_less_than_a_good_start():
     """Section 5.4: seeds only (w = 0), intermediate and hard weights give nearly one curve, far above random pairs."""

@@ -37,6 +37,7 @@ def test_section_5_4_1_wrong_constraints_are_found_on_every_25th_instance():
     assert f1(np.concatenate(called), np.concatenate(wrong)) >= 0.985
 
 
+@pytest.mark.sampled(2, slow=1)
 @pytest.mark.benchmark_data
 @pytest.mark.parametrize("true", [2, 5])
 def test_figure_5_3_the_fewest_constraints_cost_anything_at_the_true_number(true):
@@ -74,6 +75,7 @@ def test_figure_5_5_right_constraints_look_wrong_one_by_one():
     assert pessimistic(X, {"cannot_link": pairs}, 2).cannot_link_suspect.all()
 
 
+@pytest.mark.sampled(2, slow=1)
 @pytest.mark.benchmark_data
 @pytest.mark.parametrize("kind", ["correct", "erroneous"])
 def test_section_5_4_4_the_impact_of_whole_sets_tells_their_worth_on_iris(kind):
@@ -83,6 +85,7 @@ def test_section_5_4_4_the_impact_of_whole_sets_tells_their_worth_on_iris(kind):
     assert found["half"] >= max(found["all"], found["half coherence"])
 
 
+@pytest.mark.sampled(2, slow=1)
 @pytest.mark.parametrize(
     ("metric", "seed_of_data"), [("euclidean", 6), ("manhattan", 11), ("chebyshev", 22), ("mahalanobis", 0)]
 )
@@ -95,6 +98,7 @@ def test_figure_6_3_the_metric_of_the_construction_fits_best(metric, seed_of_dat
     assert advice.best == metric
 
 
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.benchmark_data
 @pytest.mark.parametrize("name", ["news_diff3", "news_sim3", "news_rel3"])
 def test_figure_6_5_cosine_fits_texts_better_than_euclidean_distance(name):
@@ -108,6 +112,7 @@ def test_figure_6_5_cosine_fits_texts_better_than_euclidean_distance(name):
     )
 
 
+@pytest.mark.sampled(2, slow=1)
 @pytest.mark.benchmark_data
 @pytest.mark.parametrize(
     "name, n_pairs, rescore_every, n_sets",

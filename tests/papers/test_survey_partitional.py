@@ -95,6 +95,7 @@ def test_algorithm_7_solves_what_the_greedy_pass_cannot():
         assert labels[0] == labels[1] != labels[2]
 
 
+@pytest.mark.sampled(5, slow=1)
 @pytest.mark.benchmark_data
 @pytest.mark.parametrize(("name", "file"), PUBLISHED)
 def test_algorithm_7_satisfies_every_published_consistent_set(name, file):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import random
 import subprocess
 import sys
 import tracemalloc
@@ -70,6 +72,7 @@ def test_a_cannot_link_clique_of_4_with_3_clusters(cls):
     assert len(set(labels[[3, 5, 8, 9]].tolist())) == 4
 
 
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize("cls", COUNTING_HOLD)
 def test_three_points_2_clusters_two_cannot_links(cls):
     for seed in range(10):
@@ -112,7 +115,7 @@ def test_nan_in_the_data(cls):
         made(cls, 2).fit([[0.0, 1.0], [np.nan, 1.0], [2.0, 2.0]])
 
 
-@pytest.mark.sampled(3, slow=1)
+@pytest.mark.sampled(6, slow=1)
 @pytest.mark.parametrize("cls", COUNTING)
 def test_csr_frames_read_only_arrays_and_lists_of_tuples(cls):
     X = np.array([[9.0, 0.0], [8.0, 1.0], [0.0, 9.0], [1.0, 8.0]])
@@ -139,6 +142,7 @@ def test_csr_frames_read_only_arrays_and_lists_of_tuples(cls):
             assert labels[0] == labels[1] != labels[2] == labels[3]
 
 
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize("cls", COUNTING)
 def test_all_points_equal_more_clusters_than_rows_empty_constraints(cls):
     equal = np.ones((6, 2))
@@ -151,16 +155,16 @@ def test_all_points_equal_more_clusters_than_rows_empty_constraints(cls):
         assert (made(cls, 3, random_state=0).fit(X, constraints=nothing).labels_ == expected).all()
 
 
-@pytest.mark.sampled(4, slow=1)
+@pytest.mark.sampled(7, slow=1)
+@pytest.mark.parametrize("n, options", [(3000, {}), (1_000_000, {"n_init": 1})])
 @every_kmeans
-def test_a_must_link_chain_of_3000_and_of_a_million(cls):
-    for n, options in ((3000, {}), (1_000_000, {"n_init": 1})):
-        X = np.tile([1.0, 0.0], (n + 2, 1))
-        X[-2:] = [0.0, 50.0]
-        chain = np.column_stack([np.arange(n - 1), np.arange(1, n)])
-        model = cls(2, random_state=0, **options).fit(X, constraints={"must_link": chain})
-        assert len(set(model.labels_[:n].tolist())) == 1
-        assert sorted(model.cluster_sizes_.tolist()) == [2, n]
+def test_a_must_link_chain_of_3000_and_of_a_million(cls, n, options):
+    X = np.tile([1.0, 0.0], (n + 2, 1))
+    X[-2:] = [0.0, 50.0]
+    chain = np.column_stack([np.arange(n - 1), np.arange(1, n)])
+    model = cls(2, random_state=0, **options).fit(X, constraints={"must_link": chain})
+    assert len(set(model.labels_[:n].tolist())) == 1
+    assert sorted(model.cluster_sizes_.tolist()) == [2, n]
 
 
 @every_kmeans
@@ -185,19 +189,15 @@ def run_script(script):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-STATE = """
+def test_importing_the_package_has_no_side_effects():
+    run_script(
+        """
 import logging, random, sys, warnings
 import numpy as np
 
 def state():
     return np.geterr(), np.random.get_state()[1].tolist(), random.getstate(), logging.getLogger().handlers[:]
-"""
 
-
-def test_importing_the_package_has_no_side_effects():
-    run_script(
-        STATE
-        + """
 before = state(), warnings.filters[:]
 import clew
 assert (state(), warnings.filters) == before
@@ -207,22 +207,16 @@ assert not {"sklearn", "pandas", "polars", "matplotlib", "typer", "rich", "clew.
 
 
 def test_fitting_has_no_side_effects():
-    """Scikit-learn draws from `random` as it loads, so it is loaded first."""
-    run_script(
-        STATE
-        + """
-import sklearn.cluster
-from clew._registry import all_estimators
-from clew.exceptions import FewerClustersWarning
-warnings.simplefilter("ignore", FewerClustersWarning)
-before = state()
-for cls in all_estimators("clusterer"):
+    def state():
+        legacy = np.random.get_state()[1].tolist()  # noqa: NPY002 the global state is what must not change
+        return np.geterr(), legacy, random.getstate(), logging.getLogger().handlers[:]
+
     X = np.arange(40.0).reshape(20, 2)
-    for example in cls._examples()[:1]:  # none if its extra is missing
-        example.fit(X if cls._capabilities.pairwise is None else X @ X.T, constraints={"must_link": [(0, 1)]})
-assert state() == before
-"""
-    )
+    for cls in all_estimators("clusterer"):
+        for example in cls._examples()[:1]:  # none if its extra is missing
+            before = state()
+            example.fit(X if cls._capabilities.pairwise is None else X @ X.T, constraints={"must_link": [(0, 1)]})
+            assert state() == before, cls.__name__
 
 
 def test_a_budget_larger_than_all_pairs():
@@ -266,7 +260,7 @@ def test_constraints_at_1000_rows_cost_one_visit_per_row_and_round(cls, monkeypa
     assert n_rounds * per_round <= sum(visits) <= (n_rounds + 6) * per_round
 
 
-@pytest.mark.sampled(5, slow=1)
+@pytest.mark.sampled(9, slow=1)
 @pytest.mark.parametrize(
     "cls",
     slow_for("ConstrainedKMedoids", [cls for cls in COUNTING if cls in OF_ROWS and cls._capabilities.labels == "hard"]),
@@ -288,6 +282,7 @@ def test_400_of_7000_texts_labelled_in_ten_classes_keep_their_class(cls, n_clust
     assert (model.labels_[y < 10] == 100 + y[y < 10]).mean() > 0.95
 
 
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize("cls", slow_for("ConstrainedKMedoids", ALL_HOLD))
 def test_two_faces_of_one_photo_are_never_one_person_given_the_photo_column_alone(cls, seed):
     rng = np.random.default_rng(seed)
@@ -300,6 +295,7 @@ def test_two_faces_of_one_photo_are_never_one_person_given_the_photo_column_alon
         assert ((one != other) | (one < 0)).all()
 
 
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize("cls", slow_for("ConstrainedKMedoids", COUNTING_HOLD))
 def test_two_records_of_one_source_never_match(cls):
     """Two deduplicated tables: records match across them, one to one."""

@@ -123,6 +123,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED)
 def test_a_refused_call_leaves_no_event(session, tmp_path, call):
     before = everything(session)
@@ -323,6 +324,7 @@ def interrupted(call, at):
     return seen
 
 
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize("call", INTERRUPTED.values(), ids=INTERRUPTED)
 def test_after_ctrl_c_memory_is_what_the_log_says(session, tmp_path, call, seed):
     rng = np.random.default_rng(seed)

@@ -216,6 +216,7 @@ def test_a_method_of_square_matrices_or_counts_is_refused(session, method):
         session.set(method=method)
 
 
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize("method", [name for name in OF_ROWS if METHODS[name]._is_installed()])
 def test_a_method_of_ones_own(tmp_path, method):
     with Session.create(tmp_path / "s.clew", X, n_clusters=3) as session:

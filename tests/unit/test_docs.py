@@ -89,6 +89,7 @@ def identified(path: Path) -> str:
 
 
 # The page about networks trains some: a minute.
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize(
     "page",
     [
@@ -127,6 +128,7 @@ def test_commands_of_the_shell_pages_run(tmp_path, monkeypatch):
 
 
 # The gallery draws every method, and the embedding trains a network: a minute each.
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize(
     "example",
     [

@@ -52,10 +52,12 @@ def partitions(n):
     return [[*head, label] for head in partitions(n - 1) for label in range(max(head, default=-1) + 2)]
 
 
-def test_scores_match_reference_on_every_two_partitions_of_five_rows():
+@pytest.mark.sampled(4, slow=1)
+@pytest.mark.parametrize("part", range(4))
+def test_scores_match_reference_on_every_two_partitions_of_five_rows(part):
     every = partitions(5)
     assert len(every) == 52
-    for labels_true in every:
+    for labels_true in every[part::4]:
         for labels_pred in every:
             expected = {
                 "ARI": reference.adjusted_rand_score(labels_true, labels_pred),

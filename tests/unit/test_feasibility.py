@@ -122,7 +122,8 @@ def queens(side):
 # Graphs of the DIMACS colouring challenge with their chromatic numbers: myciel3 to myciel6, queen5_5 to queen8_8.
 FAMOUS = [
     *(pytest.param(*mycielski(n), n, id=f"myciel{n - 1}") for n in (4, 5, 6, 7)),
-    *(pytest.param(*queens(side), n, id=f"queen{side}") for side, n in ((5, 5), (6, 7), (7, 7), (8, 9))),
+    *(pytest.param(*queens(side), n, id=f"queen{side}") for side, n in ((5, 5), (6, 7), (7, 7))),
+    pytest.param(*queens(8), 9, id="queen8", marks=pytest.mark.slow),
 ]
 
 

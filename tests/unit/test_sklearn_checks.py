@@ -33,6 +33,7 @@ def outcomes(estimator):
     return found
 
 
+@pytest.mark.sampled(3, slow=1)
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_checks_pass_but_for_the_listed_ones_and_those_do_fail(example):
     found = outcomes(example)

@@ -173,6 +173,7 @@ def test_pairs_within_large_groups_may_wait_or_be_unsure():
     assert len(questions.labels()) == len(y)
 
 
+@pytest.mark.slow
 def test_wrong_answers_are_overruled_if_an_error_rate_is_given(seed):
     X, y = groups(seed, np.full(80, 10), n_columns=10, spread=0.3)
     found = {}

@@ -19,6 +19,7 @@ def blobs(rng, n=24, k=3, d=2):
     return rng.uniform(-6, 6, size=(k, d))[y] + rng.normal(size=(n, d)), y
 
 
+@pytest.mark.sampled(2, slow=1)
 @pytest.mark.parametrize("dependent", [False, True])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 def test_gains_match_the_reference(dependent, form, seed):

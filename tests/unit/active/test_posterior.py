@@ -204,6 +204,7 @@ def test_one_person_who_contradicts_everybody_does_not_win():
     assert questions.answers == log
 
 
+@pytest.mark.sampled(2, slow=1)
 @pytest.mark.parametrize("careful", [("Ann",), ("Ann", "Bob")])
 def test_one_person_who_contradicts_everybody_does_not_win_if_no_rate_is_given(careful):
     """Beliefs that follow Eve are consistent, too, but the rows around speak against them."""

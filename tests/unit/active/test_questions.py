@@ -495,15 +495,15 @@ def long_log(n_answers, n_clusters, kind):
 @pytest.mark.parametrize("kind", ["placed", "unsure"])
 def test_resume_and_undo_cost_the_length_of_the_log(kind):
     n_clusters = 10
-    X = np.zeros((5100, 1))
+    X = np.zeros((1700, 1))
     cost = {}
-    for n_answers in (1250, 5000):
+    for n_answers in (400, 1600):
         questions = Questions(X, Feedback(), n_clusters=n_clusters)
         log = long_log(n_answers, n_clusters, kind)
         cost[n_answers] = calls_made_by(lambda q=questions, some=log: q.replay(some)), calls_made_by(questions.undo)
         assert len(questions.answers) == n_answers - 1
-    assert all(large <= 4.4 * small for small, large in zip(cost[1250], cost[5000], strict=True))
-    assert max(cost[5000]) < 5000 * 400
+    assert all(large <= 4.4 * small for small, large in zip(cost[400], cost[1600], strict=True))
+    assert max(cost[1600]) < 1600 * 400
 
 
 def test_rows_of_a_growing_neighbourhood_are_not_gone_through_again(monkeypatch):

@@ -37,6 +37,7 @@ def answer(questions, oracle, n):
         questions.tell(pair, oracle(pair))
 
 
+@pytest.mark.sampled(2, slow=1)
 @pytest.mark.parametrize("name", ["addresses", "songs"])
 def test_answers_find_the_duplicates_that_the_data_alone_do_not(name, seed):
     questions, found = asking(name, seed=seed)
@@ -222,6 +223,7 @@ def test_an_answer_counts_for_the_groups_that_it_is_about():
     np.testing.assert_allclose(twice.weights, [2 * ANSWER_WEIGHT, ANSWER_WEIGHT, ANSWER_WEIGHT])
 
 
+@pytest.mark.slow
 def test_right_answers_about_vectors_do_not_split_right_groups():
     X, entity = faces(500, 1)
     questions = Questions(X, UncertainMatches(), random_state=0)

@@ -74,7 +74,7 @@ def test_units_that_are_too_small_or_too_large_are_named():
 
 
 def test_auto_finds_the_number_and_skips_those_that_are_infeasible():
-    assert ConstrainedGaussianMixture("auto", random_state=0).fit(X).n_clusters_ == 3
+    assert ConstrainedGaussianMixture("auto", n_init=1, random_state=0).fit(X).n_clusters_ == 3
     known = {"cannot_groups": np.where(np.arange(90) < 5, 0, -1)}
     model = ConstrainedGaussianMixture("auto", covariance_type="spherical", n_init=1, random_state=0)
     assert model.fit(X, constraints=known).n_clusters_ >= 5
@@ -87,8 +87,8 @@ def test_auto_finds_the_number_and_skips_those_that_are_infeasible():
 def test_parts_beyond_the_limit_are_approximate_and_counted():
     rows = range(12)
     known = {"cannot_link": [(i, j) for i in rows for j in range(i) if Y[i] != Y[j]]}
-    exact = ConstrainedGaussianMixture(3, random_state=0).fit(X, constraints=known)
-    loopy = ConstrainedGaussianMixture(3, exact_limit=0, random_state=0).fit(X, constraints=known)
+    exact = ConstrainedGaussianMixture(3, n_init=1, random_state=0).fit(X, constraints=known)
+    loopy = ConstrainedGaussianMixture(3, n_init=1, exact_limit=0, random_state=0).fit(X, constraints=known)
     assert loopy.n_loopy_parts_ > 0
     assert exact.n_exact_parts_ + exact.n_loopy_parts_ == loopy.n_exact_parts_ + loopy.n_loopy_parts_
     together = [model.probabilities_ @ model.probabilities_.T for model in (loopy, exact)]  # clusters have no order

@@ -75,6 +75,7 @@ def sources(folder, X):
     }
 
 
+@pytest.mark.sampled(2, slow=1)
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
