@@ -240,7 +240,8 @@ class DistBoost(MetricLearner):
         rows = self._check_new_rows(X)
         found = self._votes(rows)
         others = found if Y is None else self._votes(self._check_new_rows(Y))
-        agreement = 2 * found.components @ others.components.T - found.rounds @ others.rounds.T
+        # The product of an array with its own transpose is exactly symmetric, so the factor 2 comes after it.
+        agreement = 2 * (found.components @ others.components.T) - found.rounds @ others.rounds.T
         distances = np.clip((1 - agreement) / 2, 0, 1).astype(rows.dtype)
         if Y is None:
             np.fill_diagonal(distances, 0)

@@ -16,7 +16,7 @@ from clew.constraints import Constraints
 from clew.exceptions import InfeasibleConstraintsError, ParameterError
 from clew.mixture._em import FloatArray, IntArray, Mixture, MixtureKnowledge, expectation_maximization, normalise_rows
 from clew.mixture._gaussians import Gaussians, with_factors
-from clew.partitional._family import n_starts
+from clew.partitional._family import SAME_OBJECTIVE, n_starts
 from clew.partitional._geometry import Problem
 from clew.partitional._pck_means import pck_means
 from clew.partitional._seeding import cluster_labels, initial_centers
@@ -190,7 +190,7 @@ class GaussianMixtureFamily(ConstrainedClusterer):
             if best is None and n_attempts == 1:
                 return found
             its_value = found.left_out_log_likelihood(rows, knowledge) if doubts else found.log_likelihood
-            if best is None or its_value > highest:
+            if best is None or its_value - highest > SAME_OBJECTIVE * abs(its_value):
                 best, highest = found, its_value
         assert best is not None
         return best

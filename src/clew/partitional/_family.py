@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from inspect import cleandoc
-from operator import attrgetter
 from textwrap import indent
 from typing import Any, ClassVar, Self
 
@@ -69,11 +68,24 @@ SOFT_CONSTRAINTS = Capabilities(
 _NUMBERS_WITHOUT_GAIN, _NO_COST = 5, 1e-12
 # With n_init="auto", starts share a budget of rows: ten for small data, one from 100,000 rows on.
 _MOST_STARTS, _ROWS_OF_ALL_STARTS = 10, 100_000
+# Starts often end in the same clusters, numbered differently. Their objectives then differ by rounding errors, which
+# depend on the processor. A relative difference up to this one counts as none, so that the first of them is returned.
+SAME_OBJECTIVE = 1e-9
 
 
 def n_starts(n_init: int | str, n_rows: int) -> int:
     """Number of starts for an `n_init` and a number of rows."""
     return min(_MOST_STARTS, max(1, _ROWS_OF_ALL_STARTS // n_rows)) if isinstance(n_init, str) else n_init
+
+
+def best_start(solved: Iterable[Solution]) -> Solution:
+    """The first of the solutions with the lowest objective."""
+    found = iter(solved)
+    best = next(found)
+    for other in found:
+        if other.objective < best.objective - SAME_OBJECTIVE * abs(best.objective):
+            best = other
+    return best
 
 
 def _identified(found: Solution, classes: IntArray, clusters: IntArray, problem: Problem) -> Solution:
@@ -365,7 +377,7 @@ class KMeansFamily(ClassNamePrefixFeaturesOutMixin, TransformerMixin, WeightedCl
     ) -> Solution:
         starts = self._starts(problem, closed, clusters, rng)
         solved = (self._solve(problem, constraints, closed, start, rng) for start in starts)
-        return min(solved, key=attrgetter("objective"))
+        return best_start(solved)
 
     def _best_number(
         self, problem: Problem, constraints: Constraints, closed: Closure, rng: np.random.Generator

@@ -6,7 +6,6 @@ Banerjee and Ghosh 2008 (`banerjee2008`); survey section 3.2.2, Algorithm 13.
 from __future__ import annotations
 
 from dataclasses import replace
-from operator import attrgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from clew._validation import Allowed, integer, words
 from clew.constraints import Closure, Constraints
 from clew.exceptions import InfeasibleConstraintsError, ParameterError, WorkLimitError
 from clew.partitional._balanced_kmeans import BalancedKMeans, balanced_kmeans, class_pins
+from clew.partitional._family import best_start
 from clew.partitional._geometry import IntArray, Problem
 from clew.partitional._lloyd import Solution
 from clew.partitional._seeding import Start
@@ -212,7 +212,7 @@ class SampledBalancedKMeans(BalancedKMeans):
                     )
                     for start in self._starts(sample, closed, clusters, rng)
                 )  # fmt: skip
-                return min(solved, key=attrgetter("objective"))
+                return best_start(solved)
             except (InfeasibleConstraintsError, WorkLimitError):
                 continue
         return None
