@@ -54,8 +54,8 @@ _NEAR = 0.1
 # There are many groups if their number exceeds that of the large groups by this factor, and this number. With so few
 # rows per group on average, the tree says nothing: few large groups that overlap look like that, too.
 _MANY_MORE, _MANY, _FEW_ROWS = 2.0, 50, 2.0
-# The tree is compared with large groups until one of them is better with this probability, by at most so many answers.
-# The last value is the number of shares of "same" that are compared.
+# The tree is compared with large groups until one of the two is better with this probability, or until so many pairs
+# have been asked about. The last value is the number of points of the grid for the share of "same".
 _SURE, _MOST_COMPARED, _N_SHARES = 0.9, 12, 200
 # Shares of right answers against the tree that are compared if answers may be wrong.
 _CONTRARY = np.linspace(0.005, 0.4, 80)
@@ -186,8 +186,8 @@ class Cut(NamedTuple):
     """A cut of the tree: the number of merges below it, and shares of all pairs of points."""
 
     n_merges: int
-    right: float  # expected share of pairs that are joined and belong together
-    joined: float
+    right: float  # expected share of the pairs that are joined and belong together
+    joined: float  # share of the pairs that are joined
 
 
 class LargeGroups(NamedTuple):
@@ -216,8 +216,9 @@ class LargeGroups(NamedTuple):
     def worse(self, n_same: int, n_different: int, cut: Cut) -> float:
         """Probability that these groups have a lower F-score of pairs than a cut of the tree.
 
-        Of the pairs within these groups, so many were answered "same" and "different". The share of "same" has
-        Jeffreys' prior. The number of true pairs is the larger of the two numbers that the partitions join.
+        `n_same` and `n_different` are the numbers of answers about pairs within these groups. The share of "same" among
+        all such pairs has Jeffreys' prior. The number of true pairs is taken to be the larger of the numbers that the
+        two partitions join.
         """
         shares = (np.arange(_N_SHARES) + 0.5) / _N_SHARES
         weights = shares ** (n_same - 0.5) * (1 - shares) ** (n_different - 0.5)
@@ -310,21 +311,20 @@ class TreeQuestions:
         return self._compared(view, large, found)[0]
 
     def _compared(self, view: View, large: LargeGroups, found: Threshold) -> tuple[bool, Pair | None]:
-        """Whether the tree is better than large groups, and a pair to ask about while that is in doubt.
-
-        Later answers do not change the result.
-        """
+        """Whether the tree is better than large groups, and a pair to ask about while that is in doubt."""
         answers = [view.known(*pair.key) for pair in large.pairs]
         openings = (place for place, pair in enumerate(large.pairs) if view.is_open(*pair.key))
         n_asked = next(openings, len(answers))
-        key = found.weights.tobytes(), *answers[:n_asked]
+        answers = answers[:n_asked]
+        key = found.weights.tobytes(), *answers
         last_key, worse = view.latest.get("tree or large groups", (None, 0.0))
         if last_key != key:
-            worse = self._worse(view, large, found, answers[:n_asked])
+            worse = self._worse(view, large, found, answers)
             view.latest["tree or large groups"] = key, worse
-        if n_asked and not 1 - _SURE < worse < _SURE:
+        is_sure = not 1 - _SURE < worse < _SURE
+        if is_sure and (SAME in answers or DIFFERENT in answers):  # a question that waits for its answer says nothing
             return worse > 0.5, None
-        if n_asked < len(answers):
+        if n_asked < len(large.pairs):
             return False, large.pairs[n_asked]
         is_waiting = any(pair.key in view.waiting.pairs for pair in large.pairs)
         return worse > 0.5 and not is_waiting, None
@@ -332,7 +332,8 @@ class TreeQuestions:
     def _worse(self, view: View, large: LargeGroups, found: Threshold, answers: list[Answer | None]) -> float:
         """Probability that large groups are worse than the tree, given the answers about the first pairs within them.
 
-        The answers also correct the threshold that the search has found.
+        The answers count in the order of the pairs until the probability is certain. They also correct the threshold
+        that the search has found.
         """
         grown, micro = self._grown(view)
         cells = np.arange(view.n_rows) if micro is None else micro.of_row

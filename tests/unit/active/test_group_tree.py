@@ -114,9 +114,7 @@ def test_few_groups_are_not_many():
 
 
 def test_the_posterior_given_one_more_answer_is_that_of_all_answers(seed):
-    levels = np.random.default_rng(seed).choice(
-        np.linspace(0, 8, 500), size=30
-    )  # rounded, as the posterior rounds them
+    levels = np.random.default_rng(seed).choice(np.linspace(0, 8, 500), size=30)  # rounded as in the posterior
     same = levels > 5
     first = Threshold.of(8.0, LevelAnswers(levels[:-1], same[:-1]))
     both = Threshold.of(8.0, LevelAnswers(levels, same))
@@ -171,6 +169,20 @@ def test_pairs_within_large_groups_may_wait_or_be_unsure():
         questions.tell(pair, "unsure")
     assert questions.ask() is not None
     assert len(questions.labels()) == len(y)
+
+
+def test_a_question_that_waits_does_not_decide_between_the_tree_and_large_groups(monkeypatch):
+    monkeypatch.setattr(_group_tree, "_SURE", 0.5)  # the first answer decides
+    X, y = overlapping()
+    questions = answered(Questions(X, Auto(), random_state=0), y, 44)
+    waiting, unsure = questions.ask(2)
+    assert waiting.why == unsure.why == "Are the groups large or small?"
+    questions.tell(unsure, "unsure")
+    assert not questions.strategy.has_many_groups(questions.view)
+    decisive = questions.ask()
+    assert decisive.why == waiting.why
+    questions.tell(decisive, "different")
+    assert questions.ask().why != waiting.why
 
 
 @pytest.mark.slow
