@@ -2,8 +2,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from clew.datasets import as_table
+from clew.matching import _candidates
 from clew.matching._candidates import _MOST_EXPECTED, _MOST_EXPECTED_IN_ALL, _RARE, sharing_two
 from clew.matching._records import fields_of
 
@@ -38,3 +40,12 @@ def test_pairs_that_share_two_values_are_those_of_the_definition(seed, n_columns
     wanted = reference(columns)
     assert {tuple(sorted(pair)) for pairs in found for pair in pairs.tolist()} == wanted
     assert bool(wanted) == (n_columns > 1)
+
+
+def test_repeated_pairs_are_dropped_on_the_way(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    parts = [rng.integers(20, size=(size, 2)) for size in (0, 30, 5, 0, 200, 50)]
+    at_the_end = _candidates._distinct(parts)
+    monkeypatch.setattr(_candidates, "_MOST_REPEATED", 0)
+    assert_array_equal(_candidates._distinct(iter(parts)), at_the_end)
+    assert_array_equal(at_the_end, np.unique(np.sort(np.concatenate(parts), axis=1), axis=0))
