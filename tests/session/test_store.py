@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 
 from clew import Session
-from clew.exceptions import ClewError, FileError, ParameterError
+from clew.exceptions import ClewError, FileError, ParameterError, StorageError
 from clew.session import _store
 from tests.session.helpers import blobs, everything, told
 
@@ -117,6 +117,22 @@ def test_files_that_are_no_projects(tmp_path):
         Session.create(tmp_path / "no" / "p.clew", X)
     with pytest.raises(ParameterError, match=r"mysql: projects are kept in SQLite files or in PostgreSQL"):
         Session.create("mysql://me@there/db", X)
+
+
+@pytest.mark.parametrize("payload", ["", "{", "{}, {}", "[{}], []"])
+def test_an_event_that_cannot_be_read_is_named(tmp_path, payload):
+    path = tmp_path / "project.clew"
+    with Session.create(path, X, n_clusters=3) as session:
+        told(session, Y, 3)
+        damaged = session.version - 1
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TRIGGER events_no_update")
+        connection.execute("UPDATE events SET payload=? WHERE seq=?", (payload, damaged))
+    connection.close()
+    with pytest.raises(
+        StorageError, match=rf"project\.clew is damaged: event {damaged} cannot be read\. Restore a copy"
+    ):
+        Session.open(path)
 
 
 def test_bad_data_leaves_no_file_behind(tmp_path):

@@ -406,13 +406,27 @@ def _events_after(connection: sa.Connection, project: int, after: int) -> list[E
     columns = (_events.c[name] for name in ("seq", "kind", "time", "annotator", "payload", "body"))
     query = sa.select(*columns).where(_events.c.project == project, _events.c.seq > after).order_by(_events.c.seq)
     rows = connection.execute(query).all()
-    payloads = json.loads(
-        f"[{','.join(row.payload for row in rows)}]"
-    )  # one call, in which equal keys share one string
     return [
         Event(seq, kind, time, annotator, payload, body)
-        for (seq, kind, time, annotator, _, body), payload in zip(rows, payloads, strict=True)
+        for (seq, kind, time, annotator, _, body), payload in zip(rows, _payloads(rows), strict=True)
     ]
+
+
+def _payloads(rows: Sequence[sa.Row[Any]]) -> list[dict[str, Any]]:
+    """Decode the payloads of events in one call, so that equal keys share one string."""
+    with suppress(ValueError):
+        found: list[dict[str, Any]] = json.loads(f"[{','.join(row.payload for row in rows)}]")
+        if len(found) == len(rows):
+            return found
+    return [_payload(row) for row in rows]  # one of them is damaged
+
+
+def _payload(row: sa.Row[Any]) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(row.payload)
+    except ValueError:
+        raise _DamagedEventError(row.seq) from None
+    return found
 
 
 def _leases(connection: sa.Connection, project: int, only_open: bool) -> list[Lease]:
@@ -552,6 +566,14 @@ def _closing_on_error(engine: sa.Engine) -> Iterator[None]:
         raise
 
 
+class _DamagedEventError(Exception):
+    """An event that cannot be decoded."""
+
+    def __init__(self, seq: int) -> None:
+        super().__init__(seq)
+        self.seq = seq
+
+
 @contextmanager
 def _translated(place: str) -> Iterator[None]:
     """Translate database errors into one sentence. Nothing was recorded when such an error is raised."""
@@ -562,6 +584,8 @@ def _translated(place: str) -> Iterator[None]:
     except DBAPIError as error:
         sentence, is_full = _sentence(place, str(error.orig or error))
         raise StorageError(sentence, is_full) from error
+    except _DamagedEventError as error:
+        raise StorageError(f"{place} is damaged: event {error.seq} cannot be read. Restore a copy.") from None
     except SQLAlchemyError as error:
         raise StorageError(f"{place}: {' '.join(str(error).split())}. Nothing was recorded.") from error
 
