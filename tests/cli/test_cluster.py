@@ -448,10 +448,21 @@ def test_folder_of_images(clew, tmp_path):
     result = clew("cluster", "pictures", "-k", 2, "-c", "answers.csv", "-o", "out.csv")
     assert result.exit_code == 0, result.output
     assert groups_in(tmp_path / "out.csv", "file") == [{"a.png", "b.png"}, {"c.png", "d.png"}]
+    assert clew("check", "answers.csv", "-k", 2, "--data", "pictures").exit_code == 0
     with opened_or_begun(ProjectRequest(str(tmp_path / "pictures"), n_clusters=2)) as session:
         assert session.settings["id_column"] == "file"
     with opened_or_begun(ProjectRequest(str(tmp_path / "pictures"))) as session:
         assert session.labels().keys() == {"a.png", "b.png", "c.png", "d.png"}
+
+
+def test_a_folder_of_parquet_files_may_hold_an_image(clew, tmp_path):
+    frame = pytest.importorskip("pandas").DataFrame({"x": [0.0, 0.1, 5.0, 5.1]})
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "plot.png").touch()
+    frame.to_parquet(tmp_path / "rows" / "part.parquet")
+    result = clew("cluster", "rows", "-k", 2, "-o", "out.csv")
+    assert result.exit_code == 0, result.output
+    assert groups_in(tmp_path / "out.csv", "row") == [{"0", "1"}, {"2", "3"}]
 
 
 def test_many_clusters_are_cut_short(clew, tmp_path):

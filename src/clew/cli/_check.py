@@ -15,6 +15,7 @@ from clew.cli import _exits, _render
 from clew.constraints import Repair, read_answers, read_records, write_answers
 from clew.constraints._arrays import distinct_pairs
 from clew.datasets import as_table
+from clew.datasets._as_table import id_column_of
 from clew.exceptions import ParameterError
 
 # Largest number of contradictions that are printed.
@@ -103,6 +104,7 @@ def _read(answers: Path, data: Path | None, id_column: str | None) -> Constraint
         if id_column is not None:
             raise ParameterError("--id names a column of the data, so it needs the data: add --data FILE.")
         return Constraints.from_file(answers, ids=read_records(answers).ids())
+    id_column = id_column or id_column_of(data)
     table = as_table(data, text=[id_column] if id_column else [])
     ids = None if id_column is None else table.ids(id_column)
     return Constraints.from_file(answers, ids=ids, n_samples=table.n_rows, table=table.rows(ids))

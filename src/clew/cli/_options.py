@@ -55,7 +55,7 @@ IdColumn = Annotated[
         "--id",
         metavar="COLUMN",
         help="The column with the ids of the rows.",
-        show_default="row numbers; in a folder of images, file: their names",
+        show_default="row numbers, or the file names in a folder of images",
     ),
 ]
 Columns = Annotated[

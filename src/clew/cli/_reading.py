@@ -34,7 +34,7 @@ _MAGIC = {b"PAR1": ".parquet", b"\x93NUM": ".npy", b"PK\x03\x04": ".npz", b"{": 
 
 @dataclass(frozen=True)
 class Reading:
-    """Flags about the table, the same in every command. In a folder of images, the file names are the ids."""
+    """Flags about the table, the same in every command. The ids of a folder of images are its file names."""
 
     data: str
     id_column: str | None = None

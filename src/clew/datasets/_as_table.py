@@ -97,8 +97,10 @@ def _with_rows(values: dict[str, Any]) -> Table:
 
 
 def id_column_of(path: str | os.PathLike[str]) -> str | None:
-    """The column that names the rows without being asked for: "file" in a folder of images, else None."""
-    return "file" if Path(path).is_dir() and any(_images_in(Path(path))) else None
+    """The default id column: "file" for a folder of images, else None. With parquet files, it is a folder of those."""
+    folder = Path(path)
+    is_of_images = folder.is_dir() and any(_images_in(folder)) and not any(folder.rglob("*.parquet"))
+    return "file" if is_of_images else None
 
 
 def _images_in(folder: Path) -> Iterator[Path]:
