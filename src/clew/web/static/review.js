@@ -32,7 +32,7 @@ export function review(view) {
         cards.length ? [h("h2", {}, S.review.suspicious), basis, cards] : null,
         !conflicts.length && !cards.length ? h("div", { class: "finished" }, h("h2", {}, S.review.none), h("p", {}, S.review.noneText), basis) : null,
       );
-      // News draw the list anew: a key pressed next is about the answer that had the focus.
+      // The list is new: the focus goes back to its answer, because the next key is about the answer that has it.
       if (answer && action) place.querySelector(`.suspect[data-answer="${answer}"] [data-action="${action}"]`)?.focus();
     } catch (error) {
       fill(place, h("p", { class: "warning" }, error.message));

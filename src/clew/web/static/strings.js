@@ -127,7 +127,8 @@ export const S = {
     conflictAhead: "This contradicts an earlier answer or correction:",
     anyway: "Record it anyway",
     done: "Done. This applies to every later clustering.",
-    none: "There are no clusters yet.", making: "The clusters are being computed…",
+    none: "There are no clusters yet.",
+    making: "The clusters are being computed…",
     size: (n, share) => `${n.toLocaleString()} ${n === 1 ? "row" : "rows"}, ${share}`,
   },
 
