@@ -1,10 +1,10 @@
 """The `seed` fixture, which tests run, the Hypothesis profile, and the PostgreSQL server; nothing else is global.
 
-Two marks keep `make test` short. A `slow` test runs with `--thorough` only. Of a `sampled(n)` test every n-th case runs
-without `--thorough`, from a first one that differs between tests. Where n has no divisor in common with the number of
-scenarios, every law meets every estimator and every scenario in turn. Of the other cases of a `sampled(n, slow=m)` test
-every m-th is a slow test, which CI runs; with `slow=1` all of them are. The other cases of larger grids run before a
-release.
+Two marks keep `make test` short. A `slow` test runs with `--thorough` only. Without `--thorough`, every n-th case of a
+`sampled(n)` test runs, and the sample of each test begins at a case of its own. Where n has no divisor in common with
+the number of scenarios, every law meets every estimator and every scenario in turn. Every m-th of the other cases of a
+`sampled(n, slow=m)` test is a slow test, which CI runs; with `slow=1`, all of them are. The remaining cases of the
+largest grids run before a release.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def pytest_configure(config):
         settings.load_profile("thorough")
 
 
-# Collection makes millions of objects that live until the end: to search them for garbage again and again took a fifth
+# Collection makes millions of objects that live until the end. Searching them for garbage again and again took a fifth
 # of its time.
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _mark_slow_cases(items):
-    """Mark as slow which cases outside a sample CI runs."""
+    """Mark the cases outside a sample that CI runs as slow."""
     sampled = defaultdict(list)
     for item in items:
         if item.get_closest_marker("sampled") is not None:
@@ -75,7 +75,7 @@ def _mark_slow_cases(items):
 
 
 def _first_case(test, step, n_cases):
-    """The first case of a sample: tests of the same grid begin at different cases."""
+    """The first case of a sample. It follows from the name of the test, so that tests of one grid begin differently."""
     return zlib.crc32(test.encode()) % max(1, min(step, n_cases))
 
 

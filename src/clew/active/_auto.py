@@ -238,7 +238,7 @@ class Auto(Strategy):
         return view.once(f"auto comparison {self.n_neighbors} {self.random_state}", compare)
 
     def _large_groups(self, view: View) -> LargeGroups:
-        """What the tree of many groups is compared with."""
+        """The large groups with which the tree of many groups is compared."""
         key = f"{self._key} large groups"
         return view.once(key, lambda: LargeGroups.of(self._large_labels(view), self._guess(view)))
 

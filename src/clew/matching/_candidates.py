@@ -1,4 +1,4 @@
-"""Candidate pairs: rows that are similar as a whole, share a rare value, two values that are rare together, or a key.
+"""Candidate pairs: rows that are similar as a whole, or that share a rare value, two values that rarely meet, or a key.
 
 No other pairs are compared.
 """

@@ -103,8 +103,8 @@ class MatchClustering(ConstrainedClusterer):
     an array of vectors.
 
     Candidates are the nearest rows by TF-IDF of letter n-grams over the whole row, rows that share a rare value, rows
-    that share two values which are rare together, and rows that share a key. Two rows that both likely match the same
-    third row also become candidates. Vectors are compared by distance, and by its ratio to the distances of their
+    that share two values which rarely occur together, and rows that share a key. Two rows that both likely match the
+    same third row also become candidates. Vectors are compared by distance, and by its ratio to the distances of their
     neighbours. Cells are compared by n-gram cosine, edit distance, Jaro-Winkler similarity, shared words, shared
     numbers, equality, rarity of the shared value, and the difference of numbers and dates. A missing cell is a value of
     its own.

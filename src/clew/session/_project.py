@@ -203,7 +203,7 @@ class ProjectLog:
         """Read the whole log, and build the state from it.
 
         Garbage collections are paused, because the new objects stay, and every collection would visit all of them.
-        They are then moved to the oldest generation: collections of the two younger ones would visit them in vain.
+        Then the objects are moved to the oldest generation, so that collections of the younger ones do not visit them.
         """
         is_collecting, are_frozen = gc.isenabled(), gc.get_freeze_count() > 0
         gc.disable()

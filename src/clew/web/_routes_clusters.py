@@ -261,5 +261,5 @@ class Chart:
         return self._session.placed_rows().clusters
 
     def has_clusters(self) -> bool:
-        """Whether a row is in a cluster, perhaps without the latest answers."""
+        """Whether any row is in a cluster. The clusters may be from before the latest answers."""
         return bool((self.clusters() >= 0).any())
