@@ -296,7 +296,8 @@ INTERRUPTED = {
     "fit": lambda s: s.fit(),
 }
 # Where a signal is let in: the session, the driver, and the context managers between them.
-_OURS = ("/clew/session/", "/clew/active/_questions", "/clew/active/_view", "/clew/active/_knowledge", "/contextlib.py")
+_DRIVER = ("_questions", "_log", "_view", "_knowledge")
+_OURS = ("/clew/session/", *(f"/clew/active/{name}" for name in _DRIVER), "/contextlib.py")
 
 
 def interrupted(call, at):

@@ -11,10 +11,11 @@ from clew.active._explore_consolidate import ExploreConsolidate
 from clew.active._feedback import Feedback
 from clew.active._information_gain import InformationGain
 from clew.active._learning_curve import LearningCurve, learning_curve
+from clew.active._log import Answered
 from clew.active._min_max import MinMax
 from clew.active._oracle import BudgetSpentError, Oracle
 from clew.active._point_uncertainty import PointUncertainty
-from clew.active._questions import Answered, Questions, QuestionsProgress
+from clew.active._questions import Questions, QuestionsProgress
 from clew.active._random_pairs import RandomPairs
 from clew.active._strategy import Strategy
 from clew.active._super_instances import SuperInstances

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from clew.active import DIFFERENT, SAME, Answer, Pair
-from clew.active._questions import said_in
+from clew.active._log import said_in
 from clew.constraints import Constraints
 from clew.exceptions import ConstraintError
 from clew.session._corrections import Correction, in_force

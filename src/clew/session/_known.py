@@ -16,7 +16,8 @@ from typing import Any
 from clew._words import name_key
 from clew.active import DIFFERENT, SAME, UNSURE, Answer, Answered, Auto, Pair, Questions, Stated, Strategy, Which
 from clew.active._annotators import AnnotatorErrors
-from clew.active._questions import MOST_CHECKS, said_in
+from clew.active._log import said_in
+from clew.active._questions import MOST_CHECKS
 from clew.constraints import Constraints, key_of
 from clew.constraints._records import AnswerTable, arguments_of
 from clew.exceptions import ConstraintError, ContradictoryConstraintsError
