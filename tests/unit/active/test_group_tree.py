@@ -185,6 +185,18 @@ def test_a_question_that_waits_does_not_decide_between_the_tree_and_large_groups
     assert questions.ask().why != waiting.why
 
 
+def test_the_comparison_waits_for_all_answers_if_it_is_never_sure(monkeypatch):
+    monkeypatch.setattr(_group_tree, "_SURE", 1.0)
+    X, y = overlapping()
+    questions = answered(Questions(X, Auto(), random_state=0), y, 44)
+    *asked, last = questions.ask(12)
+    for pair in asked:
+        questions.tell(pair, "different")
+    assert not questions.strategy.has_many_groups(questions.view)
+    questions.tell(last, "different")
+    assert questions.strategy.has_many_groups(questions.view)
+
+
 @pytest.mark.slow
 def test_wrong_answers_are_overruled_if_an_error_rate_is_given(seed):
     X, y = groups(seed, np.full(80, 10), n_columns=10, spread=0.3)
