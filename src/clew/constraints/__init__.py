@@ -8,7 +8,8 @@ from clew.constraints._feasibility import Feasibility, require_coloring
 from clew.constraints._files import read_records
 from clew.constraints._near import NearNeighbours
 from clew.constraints._records import answer_kind, key_of
-from clew.constraints._repair import Repair, Statement
+from clew.constraints._repair import Repair
+from clew.constraints._statements import Statement
 
 __all__ = [
     "AnswerRecord",
