@@ -6,11 +6,13 @@ import codecs
 import csv
 import json
 import os
+import platform
 import re
 import shutil
+import sys
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO
@@ -22,6 +24,9 @@ from clew.exceptions import FileError, MissingExtraError, ParameterError
 
 # Possible separators. If several are equally frequent in a header, the first is used.
 SEPARATORS = (",", ";", "\t", "|")
+
+# Start of the names of temporary files: it tells computers apart.
+_PART = f".clew-{uuid.uuid5(uuid.NAMESPACE_DNS, platform.node()).hex[:8]}"
 
 WRITABLE = (".csv", ".tsv", ".jsonl", ".parquet")
 
@@ -208,7 +213,7 @@ def _try_place(path: Path) -> None:
     """Raise if the system refuses a new file next to this one, as on a read-only disk."""
     final = Path(os.path.realpath(path))
     try:
-        temporary = final.with_name(f".clew-{uuid.uuid4().hex[:12]}.part")
+        temporary = _beside(final)
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         temporary.unlink()
     except OSError as error:
@@ -220,7 +225,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Return a temporary path next to `path`, which replaces `path` if the block ends without an error.
 
     If the block raises anything, including `KeyboardInterrupt`, the temporary file is removed and `path` is not
-    changed. Devices and pipes are written directly, because replacing them would destroy them.
+    changed. If the program is killed, the temporary file stays until `remove_abandoned` is called. Devices and pipes
+    are written directly, because replacing them would destroy them.
 
     Examples
     --------
@@ -235,7 +241,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         return
     # A symbolic link is kept, and the file that it points to is replaced.
     final = Path(os.path.realpath(path))
-    temporary = final.with_name(f".clew-{uuid.uuid4().hex[:12]}.part")
+    temporary = _beside(final)
     try:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         if final.exists():
@@ -246,6 +252,32 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise FileError(f"Cannot write {path}: {error.strerror or error}.") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_abandoned(path: Path) -> None:
+    """Delete temporary files of `replacing` in the folder of a file, if their programs on this computer have ended."""
+    for temporary in Path(os.path.realpath(path)).parent.glob(f"{_PART}-*.part"):
+        process = temporary.name.removeprefix(f"{_PART}-").partition("-")[0]
+        if process.isdecimal() and not _is_running(int(process)):
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def _beside(final: Path) -> Path:
+    """A new name for a temporary file in the same folder, with the computer and the process in it."""
+    return final.with_name(f"{_PART}-{os.getpid()}-{uuid.uuid4().hex[:12]}.part")
+
+
+def _is_running(process: int) -> bool:
+    if sys.platform == "win32":  # a signal would end the process there
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 def _check_place(path: Path) -> None:

@@ -3,7 +3,9 @@
 import builtins
 import json
 import os
+import signal
 import stat
+import subprocess
 import sys
 
 import numpy as np
@@ -16,6 +18,7 @@ from pyarrow import parquet
 from scipy import sparse
 
 from clew import datasets
+from clew._tables import remove_abandoned
 from clew.datasets import _read, check_writable, read_table, replacing, write_table
 from clew.exceptions import DataError, FileError, MissingExtraError, ParameterError
 
@@ -438,6 +441,26 @@ def test_full_disk_says_so(tmp_path):
     ):
         raise OSError(28, "No space left on device")
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals of POSIX")
+def test_a_temporary_file_of_a_killed_program_is_removed_and_others_are_kept(tmp_path):
+    writes = """
+import os, signal, sys
+from clew.datasets import replacing
+with replacing(sys.argv[1]) as temporary:
+    temporary.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    killed = subprocess.run([sys.executable, "-c", writes, str(tmp_path / "a.csv")], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (abandoned,) = tmp_path.iterdir()
+    with replacing(tmp_path / "b.csv") as temporary:
+        temporary.write_text("more")
+        remove_abandoned(tmp_path / "a.csv")
+        assert not abandoned.exists()
+        assert temporary.read_text() == "more"
+    assert os.listdir(tmp_path) == ["b.csv"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX file modes")

@@ -17,7 +17,7 @@ import typer
 from numpy.typing import NDArray
 
 from clew import Constraints
-from clew._tables import require_pyarrow, write_batches
+from clew._tables import remove_abandoned, require_pyarrow, write_batches
 from clew.cli import _exits, _render
 from clew.cli._cluster import ClusterRequest, KnownConstraints, cluster_names, print_summary, summary
 from clew.cli._progress import progress
@@ -130,7 +130,9 @@ def run(request: ClusterRequest, reading: Reading, estimator: Any, output: Path 
             _exits.say("kept", f"the complete fit, in {place}. Repeat the command to write the labels.", "yellow")
         raise
     place.unlink(missing_ok=True)
+    remove_abandoned(place)
     if output is not None:
+        remove_abandoned(output)
         _exits.written.append(output)
     no_rows = np.empty(0, dtype=np.int64)  # the summary names rows of constraints only, which follow
     result = summary(request.method, estimator, replace(known, constraints=None), no_rows, names, elapsed, output)
