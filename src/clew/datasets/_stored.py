@@ -581,7 +581,9 @@ def _spooled(batches: _Batches) -> StoredRows:
         if n_rows is not None and n_written != n_rows:
             raise FileError(f"{source} has {n_written} rows, but its metadata says {n_rows}. Write it again.")
         if not n_written:
-            raise DataError(f"{source}: no rows. Give at least one.")
+            once = "A generator can be read only once: make a new one for each fit"
+            remedy = once if files is _no_files else "Give at least one"
+            raise DataError(f"{source}: no rows. {remedy}.")
     except OSError as error:
         file.close()
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):

@@ -122,6 +122,13 @@ def test_errors_name_the_rows_of_the_user(tmp_path):
         COPKMeans(3).fit(source, constraints={"must_link": [(250, 300)]})
 
 
+def test_a_generator_that_was_read_before_is_named():
+    batches = iter([np.array([[0.0], [1.0], [5.0]])])
+    SeededKMeans(2, random_state=0).fit(batches)
+    with pytest.raises(DataError, match=r"no rows\. A generator can be read only once"):
+        SeededKMeans(2, random_state=0).fit(batches)
+
+
 @pytest.mark.parametrize("form", ["npy", "parquet", "generator"])
 def test_a_missing_value_in_the_last_block_is_named_and_the_estimator_stays_as_it_was(tmp_path, form):
     X, _ = rows_and_classes("float32")
