@@ -55,6 +55,7 @@ def everything(session):
         "waiting": set(state.known.driver.view.pending),
         "sources": list(state.known.sources),
         "conflicting": set(state.known.conflicting),
+        "below_overlap": set(state.known.below_overlap),
         "must": sorted(zip(map(tuple, known.must_link.tolist()), known.must_link_confidence.tolist(), strict=True)),
         "cannot": sorted(
             zip(map(tuple, known.cannot_link.tolist()), known.cannot_link_confidence.tolist(), strict=True)

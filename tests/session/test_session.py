@@ -521,6 +521,18 @@ def test_names_that_differ_in_case_are_one_person_for_overlap_and_agreement(stor
     session.close()
 
 
+def test_pairs_that_lack_a_second_person_are_known_after_a_restart(tmp_path):
+    with Session.create(tmp_path / "project.clew", X, n_clusters=3, overlap=2) as session:
+        told(session, Y, 3, annotator="Ann")
+        session.undo("Ann")
+        before = everything(session)["below_overlap"]
+        assert len(before) == 2
+    with Session.open(tmp_path / "project.clew") as session:
+        assert everything(session)["below_overlap"] == before
+        session.set(overlap=1)
+        assert not everything(session)["below_overlap"]
+
+
 def test_overlap_asks_each_pair_of_two_people_and_disagreement_waits(store_url):
     session = Session.create(store_url, X, n_clusters=3, overlap=2)
     answers = {}
