@@ -86,6 +86,15 @@ def test_a_pair_has_a_line_per_field_and_marks_those_that_differ():
     ]
 
 
+def test_a_field_without_a_value_in_one_of_the_rows_is_not_marked():
+    told = card({"id": "a", "phone": "4711", "city": "n/a"}, {"id": "b", "phone": "unknown", "city": None})
+    assert [line.split() for line in told.splitlines()] == [
+        ["a", "b"],
+        ["phone", "4711", "unknown"],
+        ["city", "n/a", "–"],
+    ]
+
+
 def test_many_equal_fields_are_counted_until_all_are_asked_for():
     left = {f"field {place}": place for place in range(20)}
     right = left | {"field 3": "other"}

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from clew.cli import _render
+from clew.datasets._written import is_missing
 
 # Longest text, in characters, that is shown in full: it fits a screen of two columns.
 MOST_CHARACTERS = 600
@@ -63,7 +64,10 @@ def _cut(text: str, most: int | None) -> str:
 
 
 def pair_card(names: Sequence[Any], rows: Sequence[Mapping[str, Any]], console: Console, *, full: bool) -> Table:
-    """Return two rows side by side, one line per field, with the differing fields marked."""
+    """Return two rows side by side, one line per field, with the differing fields marked.
+
+    A field is not marked if one of the rows has no value for it.
+    """
     table = Table(box=None, pad_edge=False, padding=(0, 1), expand=True, header_style="bold cyan")
     table.add_column("", width=1, style=_DIFFERS)
     table.add_column("", max_width=max(console.width // 4, 8), overflow="fold")
@@ -81,6 +85,9 @@ def pair_card(names: Sequence[Any], rows: Sequence[Mapping[str, Any]], console: 
         texts = [shown(row.get(field)) for row in rows]
         if field in equal:
             table.add_row("", Text(shown(field), "dim"), *(Text(_cut(text, most), "dim") for text in texts))
+        elif any(missing := [is_missing(row.get(field)) for row in rows]):
+            cells = zip(texts, missing, strict=True)
+            table.add_row("", Text(shown(field)), *(Text(_cut(text, most), "dim" if no else "") for text, no in cells))
         else:
             plain = console.color_system is None
             left, right = marked_letters(*texts, plain=plain) or marked(*texts, plain=plain, most=most)

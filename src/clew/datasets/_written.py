@@ -39,6 +39,11 @@ NO_VALUES = MISSING | frozenset(
 _TRIED = 200
 
 
+def is_missing(value: object) -> bool:
+    """Whether a cell is empty, not a number, or a word for "no value" such as "unknown" and "-"."""
+    return value is None or value != value or (isinstance(value, str) and value.strip().lower() in NO_VALUES)
+
+
 class Readings(NamedTuple):
     """The value of a cell in the first and in the second convention, its unit, and its format."""
 
