@@ -5,8 +5,10 @@ import pytest
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
+from clew import Session
 from clew.exceptions import ParameterError
 from clew.web import _embedding
+from clew.web import _views as show
 from clew.web._embedding import NeighbourMap, flat
 
 
@@ -29,6 +31,21 @@ def test_clusters_have_names_sizes_and_faces(client):
     assert named.status_code == 200 and named.json()[1]["name"] == "cars"
     assert client.get("/api/clusters?wait=false").json()[1]["name"] == "cars"
     assert client.patch("/api/clusters/9", json={"name": "cars"}).status_code == 404
+
+
+def test_clusters_have_the_texts_of_a_typical_row_as_a_title_and_their_smallest_probability(tmp_path):
+    rows = [
+        {"id": 1, "list": "crm", "name": "Ann Meyer", "city": "Bonn"},
+        {"id": 2, "list": "shop", "name": "Anne Meyer", "city": "unknown"},
+        {"id": 3, "list": "crm", "name": "Bob Smith", "city": "Rome"},
+    ]
+    settings = {"groups": "small", "source": "list", "method": "match-clustering"}
+    with Session.create(tmp_path / "p.clew", rows, id_column="id", **settings) as session:
+        session.import_answers([(1, 2, "same")])
+        session.fit()
+        pair, single = show.clusters(session)
+    assert pair.title in ("Ann Meyer · Bonn", "Anne Meyer") and single.title == "Bob Smith · Rome"
+    assert 0.5 < pair.probability <= 1 and single.probability is None
 
 
 def test_labels_follow_the_answers_when_they_are_asked_to(client, session):

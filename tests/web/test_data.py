@@ -17,6 +17,7 @@ def test_rows_as_cards_show_them(client):
     assert rows[0] == {
         "id": "a",
         "values": {"name": "a", "x": 0, "y": 0, "note": "=1+1"},
+        "missing": [],
         "cluster": 0,
         "probability": None,
     }

@@ -196,7 +196,7 @@ def test_flag_comment_unsure_and_help_by_keyboard(page, server):
     page.keyboard.press("f")
     page.keyboard.press("c")
     page.get_by_role("dialog").get_by_role("textbox").fill("not so clear")
-    page.get_by_role("button", name="Save comment").click()
+    page.keyboard.press("Enter")
     answer(page, 1, lambda *_: "unsure")
     (only,) = server.get("answers")
     assert (only["answer"], only["flag"], only["comment"]) == ("unsure", True, "not so clear")
@@ -745,3 +745,57 @@ CONTRASTS = """() => {
   }
   return found;
 }"""
+
+
+@pytest.fixture
+def suppliers(tmp_path):
+    """A server for sixty suppliers, each of which is in two lists. One phone number is unknown."""
+    first, second = ("Nord", "Falke", "Linde", "Orion", "Vela", "Saale"), ("papier", "moden", "holz", "glas", "tee")
+    names = [f"{one}{two} {word}" for one in first for two in second for word in ("Berlin", "Wien")]
+    rows = [[f"a{place:02}", "crm", name, f"{7919 * place:07}"] for place, name in enumerate(names)]
+    rows += [
+        [f"b{place:02}", "shop", name, phone if place else "n/a"] for place, (_, _, name, phone) in enumerate(rows)
+    ]
+    with open(tmp_path / "suppliers.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([["name", "list", "firm", "phone"], *rows])
+    flags = ("--id", "name", "--groups", "small", "--source", "list")
+    server = QuickServer(tmp_path / "suppliers.csv", *flags, port=0, token=TOKEN)
+    yield server
+    server.kill()
+
+
+def test_many_small_clusters_are_searched_by_the_words_of_their_rows(browser, suppliers):
+    client = Client(suppliers.host, TOKEN)
+    assert len(set(client.get("/api/labels").values())) == 60
+    client.close()
+    page = browser.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto(suppliers.page)
+    page.goto(f"{suppliers.page.split('?')[0]}#clusters")
+    page.locator(".cluster-title").first.wait_for()
+    assert page.locator(".groupings").is_hidden()
+    page.locator("main .search").fill("saaletee wien")
+    page.locator(".cluster-item").nth(1).wait_for(state="detached")
+    page.locator(".cluster-item").click()
+    page.locator(".few .card").nth(1).wait_for()
+    assert page.locator(".few .card mark").all_inner_texts() == ["crm", "shop"]
+    page.locator('[data-action="merge"]').click()
+    page.keyboard.type("nordpapier berlin")
+    page.locator(".pick button").nth(1).wait_for(state="detached")
+    page.locator(".pick button").click()
+    page.locator("#dialog").get_by_text("What would change").wait_for()
+    page.close()
+
+
+def test_a_cell_without_a_value_is_not_marked_as_a_difference(browser, suppliers):
+    page = browser.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto(suppliers.page)
+    page.goto(f"{suppliers.page.split('?')[0]}#clusters")
+    page.locator("main .search").fill("a00")
+    page.locator(".cluster-item").nth(1).wait_for(state="detached")
+    page.locator(".cluster-item").click()
+    page.locator(".few .card").nth(1).wait_for()
+    assert "n/a" in page.locator(".few").inner_text()
+    assert page.locator(".few .card mark").all_inner_texts() == ["crm", "shop"]
+    page.close()

@@ -15,7 +15,7 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from clew.exceptions import DataError, NotFoundError
-from clew.session import Cluster, Grouping, Session
+from clew.session import Grouping, Session
 from clew.web import _models as take
 from clew.web import _views as show
 from clew.web._embedding import NeighbourMap, flat
@@ -50,11 +50,11 @@ def cluster_routes(worker: Worker) -> APIRouter:
         found = await worker.slow(session.labels, refit=False)
         return JSONResponse({str(row): cluster for row, cluster in found.items()})
 
-    @router.get("/clusters", response_model=list[Cluster])
+    @router.get("/clusters", response_model=list[show.ClusterView])
     async def clusters(wait: bool = True) -> Any:
-        """List the clusters with their names, sizes, typical and borderline rows."""
+        """List the clusters with their names, titles, sizes, typical and borderline rows."""
         await settle(wait)
-        return await worker.slow(session.clusters, refit=False)
+        return await worker.slow(show.clusters, session)
 
     @router.get("/clusters/{cluster}/rows", response_model=list[Any])
     async def members(
@@ -66,12 +66,12 @@ def cluster_routes(worker: Worker) -> APIRouter:
         await settle(False)
         return (await worker.slow(session.members, cluster))[offset : offset + limit]
 
-    @router.patch("/clusters/{cluster}", response_model=list[Cluster])
+    @router.patch("/clusters/{cluster}", response_model=list[show.ClusterView])
     async def name(cluster: take.PathNumber, body: take.Named) -> Any:
         """Name a cluster. Returns all clusters."""
         await settle(False)
         await worker.quick(session.name_cluster, cluster, body.name, annotator=body.annotator)
-        return await worker.slow(session.clusters, refit=False)
+        return await worker.slow(show.clusters, session)
 
     @router.get("/groupings", response_model=list[Grouping])
     async def groupings() -> Any:

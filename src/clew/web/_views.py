@@ -6,8 +6,10 @@ import math
 from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
+from clew.datasets._written import is_missing
 from clew.session import (
     Agreement,
+    Cluster,
     Conflict,
     Corrected,
     Event,
@@ -16,6 +18,7 @@ from clew.session import (
     Progress,
     Question,
     ReviewItem,
+    Session,
 )
 from clew.session._clustering import FitProgress
 from clew.web._worker import Worker
@@ -23,6 +26,8 @@ from clew.web._worker import Worker
 # Largest number of list elements shown in an event, and of rows shown in a change.
 _MOST_LISTED = 20
 _MOST_CHANGED = 200
+# Largest number of characters of a cluster's title.
+_MOST_TITLE = 90
 
 
 @dataclass(frozen=True)
@@ -77,11 +82,32 @@ class Welcome:
 
 @dataclass(frozen=True)
 class Row:
-    """A row as a card shows it. `probability` is the probability of its cluster, null if the method has none."""
+    """A row as a card shows it.
+
+    `missing` names the columns without a value, also those that say "unknown" or "-". `probability` is the probability
+    of its cluster, null if the method has none.
+    """
 
     id: Any
     values: dict[str, Any]
+    missing: list[str]
     cluster: int | None
+    probability: float | None = None
+
+
+@dataclass(frozen=True)
+class ClusterView(Cluster):
+    """A cluster as a list shows it.
+
+    Attributes
+    ----------
+    title : str
+        The texts of its most typical row, shortened. Empty if the row has no texts.
+    probability : float or None
+        The smallest probability of its rows; None for a single row, and if the method has no probabilities.
+    """
+
+    title: str = ""
     probability: float | None = None
 
 
@@ -257,3 +283,21 @@ def _cut(value: Any) -> Any:
     if isinstance(value, list) and len(value) > _MOST_LISTED:
         return {"count": len(value), "first": [_cut(one) for one in value[:_MOST_LISTED]]}
     return [_cut(one) for one in value] if isinstance(value, list) else value
+
+
+def clusters(session: Session) -> list[ClusterView]:
+    """The current clusters with their titles."""
+    source = session.settings.get("source")
+    return [_cluster(session, cluster, source) for cluster in session.clusters(refit=False)]
+
+
+def _cluster(session: Session, cluster: Cluster, source: str | None) -> ClusterView:
+    row = cluster.typical[0]
+    cells = {column: value for column, value in session.row(row).items() if column != source and str(value) != str(row)}
+    texts = [value.strip() for value in cells.values() if isinstance(value, str) and not is_missing(value)]
+    title = " · ".join(texts)
+    if len(title) > _MOST_TITLE:
+        title = f"{title[:_MOST_TITLE].rstrip()} …"
+    # With probabilities, the borderline rows begin with the least probable one.
+    doubtful = session.probability_of(cluster.borderline[0]) if cluster.size > 1 and cluster.borderline else None
+    return ClusterView(**vars(cluster), title=title, probability=doubtful)

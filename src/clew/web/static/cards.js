@@ -39,7 +39,8 @@ export function shown(value) {
   return String(value);
 }
 
-// A card for a row; beside `other`, what differs is marked and equal cells are dimmed.
+// A card for a row; beside `other`, what differs is marked and equal cells are dimmed. Where one of the two has no value,
+// nothing is marked.
 export function card(row, other, attributes) {
   const columns = told(row).map(([column]) => column);
   const big = [];
@@ -48,9 +49,11 @@ export function card(row, other, attributes) {
     const value = row.values[column];
     const against = other?.values[column];
     const beside = other !== undefined && other !== null;
-    const differs = beside && JSON.stringify(value ?? null) !== JSON.stringify(against ?? null);
+    const none = row.missing?.includes(column);
+    const alike = JSON.stringify(value ?? null) === JSON.stringify(against ?? null);
+    const differs = beside && !alike && !none && !other.missing?.includes(column);
     const kind = kindOf(value);
-    if (kind === "plain") fields.push(h("tr", { class: differs ? "differs" : beside ? "equal" : "" }, h("th", { scope: "row" }, column), h("td", { dir: "auto" }, (differs && letters(value, against)) || mark(shown(value), differs, howMuch(value, against)))));
+    if (kind === "plain") fields.push(h("tr", { class: differs ? "differs" : beside && (alike || none) ? "equal" : "" }, h("th", { scope: "row" }, column), h("td", { dir: "auto" }, (differs && letters(value, against)) || mark(shown(value), differs, howMuch(value, against)))));
     else big.push(block(kind, row.id, column, value, against));
   }
   return h(
@@ -111,10 +114,11 @@ export function marked(text, other) {
   return parts.map((part) => (part.differs ? h("mark", {}, part.text) : part.text));
 }
 
-// Letters of a short text that are not in the other one. null where that tells nothing: few letters are shared, or only
-// signs differ. Then the whole cell is marked.
+// Letters of a short text that are not in the other one; none if only upper and lower case differ. null where that tells
+// nothing: few letters are shared, or only signs differ. Then the whole cell is marked.
 function letters(text, other) {
   if (typeof text !== "string" || typeof other !== "string") return null;
+  if (text.toLowerCase() === other.toLowerCase()) return [text];
   const [left, right] = [[...text], [...other]];
   if (Math.max(left.length, right.length) > MOST_LETTERS) return null;
   const kept = common(left, right);
@@ -200,7 +204,7 @@ export function probability(row) {
 }
 
 // Rounded down, so that 100 % is said only of what is sure.
-const percent = (share) => `${share > 0.9995 ? 100 : Math.floor(100 * share)} %`;
+export const percent = (share) => `${share > 0.9995 ? 100 : Math.floor(100 * share)} %`;
 
 // A row in one small tile, for lists and contact sheets.
 export function tile(row) {

@@ -1,14 +1,19 @@
 // Clusters: what is in them, what they are called, and corrections that hold for good.
 
 import { api } from "./api.js";
-import { probability, tile } from "./cards.js";
+import { card, percent, probability, tile } from "./cards.js";
 import * as dialog from "./dialog.js";
 import { button, colourOf, fill, h, swatch, toast } from "./dom.js";
 import { groupings } from "./groupings.js";
-import { clustersNow, nameOf, onChange, rowsOf, state } from "./state.js";
+import { clustersNow, matching, nameOf, onChange, rowsOf, state } from "./state.js";
 import { S } from "./strings.js";
 
 const PAGE = 48;
+// Of more clusters than this, the list shows the most doubtful first, with their typical rows in words, and can be searched.
+const MANY = 40;
+const LISTED = 100;
+// Rows of clusters of at most this many are shown in full, beside each other.
+const FEW = 6;
 let lastOpen = null;
 
 export function clusters(view) {
@@ -21,8 +26,11 @@ export function clusters(view) {
     if (none === null) show(open, true);
     else drawList();
   });
-  fill(view, h("section", { class: "clusters" }, h("div", {}, h("h1", {}, S.clusters.title), list, notes, others.element), detail));
+  others.element.hidden = true;
+  const search = h("input", { type: "search", class: "search", placeholder: S.clusters.search, "aria-label": S.clusters.search, hidden: true, oninput: () => ((most = LISTED), drawList()) });
+  fill(view, h("section", { class: "clusters" }, h("div", {}, h("h1", {}, S.clusters.title), search, list, notes, others.element), detail));
   let all = [];
+  let most = LISTED;
   let open = null;
   let chosen = new Set();
   let sheet = [];
@@ -33,10 +41,15 @@ export function clusters(view) {
     try {
       all = await clustersNow(wait);
       if (left) return;
+      const isMany = all.length > MANY;
+      search.hidden = !isMany;
+      if (isMany) all.sort(byDoubt);
       if (!all.some((one) => one.id === open)) open = all.find((one) => one.id === lastOpen)?.id ?? all[0]?.id ?? null;
       drawList();
       await show(open, false);
-      await others.load();
+      // Small groups have no other groupings.
+      others.element.hidden = (await api.settings()).settings.groups === "small";
+      if (!others.element.hidden) await others.load();
     } catch (error) {
       if (all.length === 0) fill(list);
       fill(detail, h("p", { class: "warning" }, error.message));
@@ -45,20 +58,25 @@ export function clusters(view) {
 
   function drawList() {
     const total = all.reduce((sum, one) => sum + one.size, 0) || 1;
-    const most = Math.max(...all.map((one) => one.size), 1);
+    const largest = all.reduce((size, one) => Math.max(size, one.size), 1);
+    const isMany = all.length > MANY;
+    const found = matching(all, search.value);
     fill(notes, (state.progress?.notes ?? []).map((one) => h("p", { class: "hint" }, one)));
     fill(
       list,
       all.length === 0 ? h("p", { class: "hint" }, S.clusters.none) : null,
-      all.map((one) =>
+      (isMany ? found.slice(0, most) : all).map((one) =>
         h(
           "button",
           { type: "button", class: "cluster-item", role: "option", "aria-selected": String(one.id === open && !others.isOpen()), dataset: { cluster: one.id }, onclick: () => show(one.id, true) },
           h("span", { class: "cluster-name" }, swatch(one.id), nameOf(one.id)),
-          h("span", { class: "count" }, S.clusters.size(one.size, `${Math.round((100 * one.size) / total)} %`)),
-          h("span", { class: "bar-track" }, h("span", { class: "bar-fill", style: { width: `${(100 * one.size) / most}%`, "--colour": colourOf(one.id) } })),
+          isMany && one.title ? h("span", { class: "cluster-title", dir: "auto" }, one.title) : null,
+          isMany ? h("span", { class: "count" }, sizeOf(one)) : h("span", { class: "count" }, S.clusters.size(one.size, `${Math.round((100 * one.size) / total)} %`)),
+          isMany ? null : h("span", { class: "bar-track" }, h("span", { class: "bar-fill", style: { width: `${(100 * one.size) / largest}%`, "--colour": colourOf(one.id) } })),
         ),
       ),
+      isMany && found.length === 0 ? h("p", { class: "hint" }, S.clusters.noMatch) : null,
+      isMany && found.length > most ? button(S.clusters.moreOf(found.length - most), () => ((most += LISTED), drawList())) : null,
     );
   }
 
@@ -76,7 +94,8 @@ export function clusters(view) {
     const field = h("input", { type: "text", value: cluster.name ?? "", placeholder: S.clusters.nameHint, maxlength: "200", "aria-label": S.clusters.name });
     const typical = h("div", { class: "tiles strip" });
     const borderline = h("div", { class: "tiles strip" });
-    const rows = h("div", { class: "tiles sheet" });
+    const isFew = cluster.size <= FEW;
+    const rows = h("div", { class: isFew ? "tiles sheet few" : "tiles sheet" });
     const actions = h("div", { class: "actions" });
     const more = button(S.more, () => members(cluster, rows, more), {});
     fill(
@@ -89,21 +108,20 @@ export function clusters(view) {
         button(S.clusters.merge, () => merge(id), { dataset: { action: "merge" } }),
         button(S.clusters.never, () => never(id), { dataset: { action: "never" } }),
       ),
-      h("h2", {}, S.clusters.typical), typical,
-      h("h2", {}, S.clusters.borderline), h("p", { class: "hint" }, S.clusters.borderlineHint), borderline,
+      isFew ? null : [h("h2", {}, S.clusters.typical), typical, h("h2", {}, S.clusters.borderline), h("p", { class: "hint" }, S.clusters.borderlineHint), borderline],
       h("div", { class: "sheet-head" }, h("h2", {}, S.clusters.all), h("p", { class: "hint" }, S.clusters.sheetHint), actions),
       rows, more,
     );
     drawActions(actions, cluster);
     detail.redrawActions = () => drawActions(actions, cluster);
     try {
-      const [first, second] = [await rowsOf(cluster.typical), await rowsOf(cluster.borderline)];
+      const [first, second] = isFew ? [[], []] : [await rowsOf(cluster.typical), await rowsOf(cluster.borderline)];
       if (open !== id || left || others.isOpen()) return;
       fill(typical, first.map((row) => choosable(row)));
       fill(borderline, second.map((row) => choosable(row)));
       if (!sheet.length) await members(cluster, rows, more);
       else {
-        fill(rows, (await rowsOf(sheet)).map((row) => choosable(row)));
+        fill(rows, tilesOf(cluster, await rowsOf(sheet)));
         more.hidden = sheet.length >= cluster.size;
       }
     } catch (error) {
@@ -115,13 +133,16 @@ export function clusters(view) {
     const found = await api.members(cluster.id, sheet.length, PAGE);
     sheet.push(...found);
     const rows = await rowsOf(found);
-    place.append(...rows.map((row) => choosable(row)));
+    place.append(...tilesOf(cluster, rows));
     more.hidden = sheet.length >= cluster.size || found.length === 0;
   }
 
-  function choosable(row) {
+  // Rows of a small cluster in full: the first two are compared with each other, any other with the first.
+  const tilesOf = (cluster, rows) => rows.map((row, place) => choosable(row, cluster.size <= FEW ? card(row, rows[place === 0 ? 1 : 0]) : tile(row)));
+
+  function choosable(row, content = tile(row)) {
     const key = String(row.id);
-    const item = h("button", { type: "button", class: "tile choose", "aria-pressed": String(chosen.has(key)), dataset: { row: key } }, probability(row), tile(row));
+    const item = h("button", { type: "button", class: "tile choose", "aria-pressed": String(chosen.has(key)), dataset: { row: key } }, probability(row), content);
     item.addEventListener("click", () => {
       if (chosen.has(key)) chosen.delete(key);
       else chosen.add(key);
@@ -186,8 +207,10 @@ export function clusters(view) {
   return {
     keysDown(event) {
       if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return false;
-      const at = all.findIndex((one) => one.id === open) + (event.key === "ArrowDown" ? 1 : -1);
-      if (all[at]) show(all[at].id, true).then(() => list.querySelector("[aria-selected=true]")?.focus());
+      if (event.target === search) return false;
+      const shown = all.length > MANY ? matching(all, search.value).slice(0, most) : all;
+      const at = shown.findIndex((one) => one.id === open) + (event.key === "ArrowDown" ? 1 : -1);
+      if (shown[at]) show(shown[at].id, true).then(() => list.querySelector("[aria-selected=true]")?.focus());
       return true;
     },
     leave() {
@@ -196,3 +219,11 @@ export function clusters(view) {
     },
   };
 }
+
+// Groups of several rows first, the least probable first; then single rows.
+function byDoubt(one, other) {
+  const rank = (cluster) => (cluster.size > 1 ? cluster.probability ?? 1 : 2);
+  return rank(one) - rank(other) || other.size - one.size || one.id - other.id;
+}
+
+const sizeOf = (one) => [S.rows(one.size), one.probability === null ? null : percent(one.probability)].filter(Boolean).join(" · ");

@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 import { button, fill, h, swatch, toast } from "./dom.js";
 import { S } from "./strings.js";
-import { nameOf, rowsOf, state } from "./state.js";
+import { matching, nameOf, rowsOf, state } from "./state.js";
 import { tile } from "./cards.js";
 
 const place = () => document.getElementById("dialog");
@@ -72,8 +72,15 @@ export async function name(taken) {
 export async function text(title, value, hint) {
   const area = h("textarea", { rows: "4", maxlength: "2000", autofocus: true, "aria-label": title });
   area.value = value ?? "";
-  area.addEventListener("keydown", (event) => event.stopPropagation());
-  return ask(title, [area, h("p", { class: "hint" }, hint)], [[S.cancel, null], [S.ask.keep, () => area.value, "primary"]]);
+  return ask(title, (choose) => {
+    area.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      choose(area.value);
+    });
+    return [area, h("p", { class: "hint" }, hint)];
+  }, [[S.cancel, null], [S.ask.keep, () => area.value, "primary"]]);
 }
 
 // A contradiction that an answer made; those before it may have settled it meanwhile.
@@ -176,9 +183,24 @@ function together(changes) {
   return [...found.values()];
 }
 
+// Largest number of clusters to choose from without a search, and of those listed.
+const MOST_PICKED = 40;
+
 export async function pickCluster(title, clusters, except) {
-  return ask(title, (choose) => [
-    h("p", { class: "hint" }, S.clusters.pick),
-    h("div", { class: "pick" }, clusters.filter((one) => one.id !== except).map((one) => button([swatch(one.id), nameOf(one.id), h("span", { class: "count" }, S.rows(one.size))], () => choose(one.id)))),
-  ], [[S.cancel, null]]);
+  const others = clusters.filter((one) => one.id !== except);
+  return ask(title, (choose) => {
+    const list = h("div", { class: "pick" });
+    const search = h("input", { type: "search", class: "search", autofocus: true, placeholder: S.clusters.search, "aria-label": S.clusters.search, oninput: draw });
+    const isMany = others.length > MOST_PICKED;
+    function draw() {
+      const found = matching(others, search.value);
+      fill(
+        list,
+        found.slice(0, MOST_PICKED).map((one) => button([swatch(one.id), h("span", {}, nameOf(one.id), isMany && one.title ? h("span", { class: "cluster-title", dir: "auto" }, one.title) : null), h("span", { class: "count" }, S.rows(one.size))], () => choose(one.id))),
+        found.length > MOST_PICKED ? h("p", { class: "hint" }, S.clusters.searchOn(found.length - MOST_PICKED)) : found.length === 0 ? h("p", { class: "hint" }, S.clusters.noMatch) : null,
+      );
+    }
+    draw();
+    return [h("p", { class: "hint" }, S.clusters.pick), isMany ? search : null, list];
+  }, [[S.cancel, null]]);
 }

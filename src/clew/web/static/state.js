@@ -86,3 +86,10 @@ export async function clustersNow(wait = false) {
 }
 
 export const nameOf = (cluster) => (cluster === null || cluster === undefined || cluster < 0 ? S.clusters.newCluster : state.names.get(cluster) ?? S.cluster(cluster));
+
+// The clusters whose name, number, title or example rows contain a text.
+export function matching(clusters, text) {
+  const wanted = text.trim().toLowerCase();
+  const words = (one) => [nameOf(one.id), one.title, ...one.typical, ...one.borderline].join(" ").toLowerCase();
+  return wanted ? clusters.filter((one) => words(one).includes(wanted)) : clusters;
+}
