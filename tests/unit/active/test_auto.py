@@ -304,3 +304,17 @@ def test_under_a_crowd_the_model_is_updated_once_per_several_answers(monkeypatch
     resumed.replay(questions.answers)
     resumed.wait_for(held)
     assert resumed.ask() == questions.ask()
+
+
+@pytest.mark.parametrize("n_clusters", [3, None])
+def test_a_revised_answer_changes_what_is_kept_between_questions(n_clusters, seed):
+    X = np.random.default_rng(seed).normal(size=(40, 2))
+    questions = Questions(X, n_clusters=n_clusters, random_state=0)
+    for place in range(12):
+        pair = questions.ask()
+        questions.tell(pair, SAME)
+        questions.labels()  # the class probabilities are kept for the next question
+        questions.revise(pair, SAME if place % 3 == 0 else DIFFERENT)
+        again = Questions(X, n_clusters=n_clusters, random_state=0)
+        again.replay(questions.answers)
+        assert again.ask() == questions._look_ahead()
