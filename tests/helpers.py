@@ -14,7 +14,7 @@ from clew._registry import all_estimators
 
 
 def examples(n, **options):
-    """Settings of Hypothesis with n examples, of which `make test` runs two in five."""
+    """Settings of Hypothesis: n examples with `--thorough`, two fifths as many in `make test`."""
     thorough = settings.default.max_examples == settings.get_profile("thorough").max_examples
     return settings(max_examples=n if thorough else -(-2 * n // 5), **options)
 
