@@ -38,6 +38,7 @@ def _clew(
       clew demo                                  see answers change a clustering
       clew cluster data.csv -k 3                 cluster the rows of a table
       clew cluster data.csv -k 3 -c answers.csv  cluster with constraints
+      clew cluster data.csv --groups small       find duplicate records
       clew cluster-edges pairs.csv               cluster records by scored pairs
       clew check answers.csv -k 3                can all answers hold?
       clew audit data.csv -c answers.csv -k 3    which answers look wrong?
