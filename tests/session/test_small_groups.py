@@ -132,9 +132,21 @@ def test_a_group_has_one_record_of_each_source(sqlite_url):
     listed = [row | {"list": name} for row, name in zip(PEOPLE, ["a", "a", "a", "b", "b"], strict=True)]
     with Session.create(sqlite_url, listed, id_column="id", groups="small", source="list") as session:
         assert groups(session) == [["p1"], ["p2"], ["p3", "p4"], ["p5"]]
-        assert re.search(r"^list +left out", session.describe(), re.MULTILINE)
+        assert re.search(r"^list +left out +it names the sources", session.describe(), re.MULTILINE)
     with Session.open(sqlite_url) as session:
         assert groups(session) == [["p1"], ["p2"], ["p3", "p4"], ["p5"]]
+
+
+def test_answers_that_follow_from_sources_alone_are_not_counted(sqlite_url):
+    listed = [
+        {"name": f"{word} {town}", "city": town, "list": name}
+        for name, words in (("a", ("Anne", "Bob", "Zoe")), ("b", ("Ann", "Bobb", "Zoey")))
+        for word in words
+        for town in ("Bonn", "Rome", "Oslo", "Kyiv")
+    ]
+    with Session.create(sqlite_url, listed, groups="small", source="list") as session:
+        told = session.tell(session.ask(), "same")
+        assert told.implied == session.progress().implied == 0
 
 
 def test_a_source_with_one_value_is_refused(sqlite_url):

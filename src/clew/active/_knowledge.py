@@ -275,8 +275,12 @@ class Knowledge:
                 self._apart[other].discard(one)
         self._roots = None
 
-    def n_decided_by(self, first: int, second: int, answer: Answer) -> int:
-        """Number of pairs that an answer would decide, its own pair included; 0 if the pair is already decided."""
+    def n_decided_by(self, first: int, second: int, answer: Answer, *, among_answered: bool = False) -> int:
+        """Number of pairs that an answer would decide, its own pair included; 0 if the pair is already decided.
+
+        With `among_answered`, pairs with a component without answers are not counted. Otherwise, the first answer
+        "same" about a record counts its pairs with all records of the other one's source.
+        """
         if self.relation(first, second) is not None:
             return 0
         one, two = self.component(first), self.component(second)
@@ -284,6 +288,8 @@ class Knowledge:
         if answer is DIFFERENT:
             return n_one * n_two
         only_one, only_two = self._apart_from(one), self._apart_from(two)
+        if among_answered:
+            only_one, only_two = only_one & self._rows.keys(), only_two & self._rows.keys()
         new = n_two * self._n_rows_in(only_one - only_two) + n_one * self._n_rows_in(only_two - only_one)
         return n_one * n_two + new
 

@@ -58,10 +58,11 @@ def _tell(told: dict[str, Any], project: str) -> None:
     console = _render.console()
     now, settings = told["progress"], told["settings"]
     console.print(Text.assemble((told["project"], "bold"), f" in {told['place']}"))
+    known_by = "answers and sources" if settings.get("source") else "the answers"
     lines: list[tuple[str, str | Text]] = [
         ("rows", f"{now['n_rows']:,}"),
         ("answers", _answers(told["answers"], now)),
-        ("clusters", _counts(told["clusters"], settings["n_clusters"], now["groups"])),
+        ("clusters", _counts(told["clusters"], settings["n_clusters"], now["groups"], known_by)),
         ("asked by", now["strategy"]),
     ]
     if now["seconds"] is not None:
@@ -123,12 +124,12 @@ def _answers(answers: dict[str, int], now: dict[str, Any]) -> str:
     return f"{now['answered']:,}: {', '.join(parts)}; {now['implied']:,} more implied"
 
 
-def _counts(clusters: list[dict[str, Any]], n_asked: int | None, n_known: int) -> str:
-    """The number of clusters, the number that was requested, and the number that the answers distinguish."""
+def _counts(clusters: list[dict[str, Any]], n_asked: int | None, n_known: int, known_by: str) -> str:
+    """The number of clusters, the number that was requested, and the number that answers and sources distinguish."""
     parts = [f"{len(clusters):,} now"] if clusters else []
     parts.append("number not set" if n_asked is None else f"{n_asked:,} asked for")
     if n_known > 1:
-        parts.append(f"at least {n_known:,} by the answers")
+        parts.append(f"at least {n_known:,} by {known_by}")
     return ", ".join(parts)
 
 

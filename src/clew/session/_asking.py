@@ -146,12 +146,13 @@ class Asking:
         return None if min(one, two) < 0 else "same" if one == two else "different"
 
     def _following(self, lease: Lease, said: dict[str, Any]) -> int:
-        """Number of further pairs that an answer decides."""
+        """Number of further pairs that an answer decides, among rows with answers."""
         question = self._state.leases.question(lease)
         if not isinstance(question, Pair) or said["answer"] == "unsure":
             return 0
         answer = Answer(said["answer"])
-        return max(self._state.known.driver.view.knowledge.n_decided_by(*question.key, answer) - 1, 0)
+        knowledge = self._state.known.driver.view.knowledge
+        return max(knowledge.n_decided_by(*question.key, answer, among_answered=True) - 1, 0)
 
     def _turn(self, answer: str, annotator: str) -> dict[str, Any] | None:
         """Switch strategy after too many "different" of one annotator in a row, and back when answers are mixed again.

@@ -356,7 +356,9 @@ class ProjectRows:
         lines = [("column", "read as", "how")]
         for column in self.encoded.columns:
             differs = "by the difference and " if column.kind in ("number", "date") else ""
-            if column.name in self.compared.values:
+            if column.name == self._source:
+                lines.append((column.name, column.kind, "it names the sources: one row of each in a group"))
+            elif column.name in self.compared.values:
                 kind = "text" if column.kind == "left out" else column.kind
                 lines.append((column.name, kind, f"compared {differs}as text"))
             else:
