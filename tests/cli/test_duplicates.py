@@ -56,12 +56,14 @@ def test_the_number_of_groups_of_each_size_is_printed(customers):
     Path(customers).write_text("name,street\n" + "\n".join([*rows, rows[0], rows[1]]) + "\n")
     found = type_in("cluster", customers, "--groups", "small")
     assert "sizes 64 of 1 row, 2 of 2 rows" in " ".join(found.output.split())
+    assert "others" not in found.output  # no chart of some of the clusters
 
 
 def test_one_record_per_source(customers):
     found = type_in("cluster", customers, "--groups", "small", "--id", "number", "--source", "list")
     assert found.exit_code == 0, found.output
     assert len({row["cluster"] for row in read_csv("customers-labels.csv")}) == 3
+    assert "one per list: no cluster has two rows of one list" in " ".join(found.output.split())
 
 
 def test_a_source_column_with_one_value_is_refused(customers):
@@ -164,3 +166,29 @@ def test_a_row_in_place_of_a_cluster_is_told_its_cluster(customers):
     found = type_in("correct", "customers.clew", "merge", "birds", "0")
     assert re.search(r"18, 19 and \d+ more\.", found.output)
     assert found.exit_code == 2
+
+
+def test_rows_that_are_added_to_many_clusters_are_only_counted(customers):
+    towns = (
+        "Bonn",
+        "Rome",
+        "Oslo",
+        "Kyiv",
+        "Lima",
+        "Cork",
+        "Graz",
+        "Nice",
+        "Ulm",
+        "Bath",
+        "York",
+        "Linz",
+        "Kiel",
+        "Jena",
+    )
+    lines = [f"{place},{town}mann Ltd,{town},{place * 7919}" for place, town in enumerate(towns)]
+    Path(customers).write_text("\n".join(["number,name,city,phone", *lines]))
+    assert type_in("ask", customers, "--id", "number", "--groups", "small", keys="q\n").exit_code == 0
+    again = [f"n{line}" for line in lines] + ["m,Zeta Works,Moss,1"]
+    Path("new.csv").write_text("\n".join(["number,name,city,phone", *again]))
+    found = type_in("add", "customers.clew", "new.csv")
+    assert found.output.splitlines() == ["15 rows added.", "14 joined 14 clusters, 1 started 1 new cluster."]

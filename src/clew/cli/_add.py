@@ -10,6 +10,9 @@ from clew.cli import _render
 from clew.cli._progress import progress
 from clew.cli._project import opened
 
+# Largest number of clusters that are listed; of more, the new and the old ones are only counted.
+_MOST_LISTED = 12
+
 
 def run(project: str, rows: str | None, name: str | None, data: str | None, annotator: str, as_json: bool) -> None:
     """Add the rows of a file, or the rows appended to the project's data file, and print their clusters."""
@@ -18,6 +21,7 @@ def run(project: str, rows: str | None, name: str | None, data: str | None, anno
             ids = session.add_rows(rows, annotator=annotator)
             labels = session.labels(refit=False)
         cluster_of = {row: labels.get(row) for row in ids}
+        sizes = Counter(labels.values())
         names = {cluster.id: cluster.name for cluster in session.clusters(refit=False)}
     if as_json:
         _render.print_json({"added": len(ids), "clusters": cluster_of})
@@ -28,8 +32,21 @@ def run(project: str, rows: str | None, name: str | None, data: str | None, anno
         return
     console.print(Text(f"{_render.counted(len(ids), 'row')} added.", "bold"))
     counts = Counter(cluster for cluster in cluster_of.values() if cluster is not None)
+    if len(counts) > _MOST_LISTED:
+        console.print(_joined(counts, sizes))
+        return
     lines: list[tuple[str, str | Text]] = [
         (_render.cluster_name(cluster, names.get(cluster)), _render.counted(count, "row"))
         for cluster, count in sorted(counts.items())
     ]
     console.print(_render.facts(lines))
+
+
+def _joined(counts: Counter[int], sizes: Counter[int]) -> str:
+    """Say how many rows joined clusters that were there before, and how many started new ones."""
+    before = [count for cluster, count in counts.items() if sizes[cluster] > count]
+    new = [count for cluster, count in counts.items() if sizes[cluster] == count]
+    return (
+        f"{sum(before):,} joined {_render.counted(len(before), 'cluster')}, "
+        f"{sum(new):,} started {_render.counted(len(new), 'new cluster')}."
+    )

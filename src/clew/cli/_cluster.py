@@ -114,6 +114,8 @@ def run(request: ClusterRequest, own_flags: Iterable[str]) -> None:
     if golden is not None:
         _write_golden(golden, table, reading.id_column, clusters)
     result = summary(request.method, estimator, knowledge, rows, names, elapsed, output)
+    if request.source is not None:
+        result["source"] = request.source
     if golden is not None:
         result["golden"] = str(golden)
     if rows_as.words is not None and hasattr(estimator, "cluster_words"):
@@ -420,12 +422,16 @@ def print_summary(result: dict[str, Any], console: Console, *, by_texts: bool) -
     sizes = [(str(entry["cluster"]), entry["rows"]) for entry in clusters]
     if result.get("noise"):
         sizes.append(("noise", result["noise"]))
-    console.print(_render.sizes_table([name for name, _ in sizes], [n for _, n in sizes]))
     lines = _small_clusters([n for _, n in sizes if n])
+    if not lines:  # of many small clusters, the largest are no larger than many others
+        console.print(_render.sizes_table([name for name, _ in sizes], [n for _, n in sizes]))
     if compared := result.get("compared"):
         told = [column if kind == "text" else f"{column} (as {kind}s)" for column, kind in compared.items()]
         lines.append(("compared", ", ".join(told)))
     for kind, pairs in result.get("violated", {}).items():
+        if kind == "cannot_groups" and "source" in result and not pairs["count"]:
+            lines.append(("one per", f"{result['source']}: no cluster has two rows of one {result['source']}"))
+            continue
         line = f"{pairs['count']:,} of {pairs['of']:,} violated"
         named = result.get(f"violated_{kind}", [])
         lines.append((_KINDS[kind], f"{line}: {_render.pair_names(named)}" if named and pairs["count"] else line))
