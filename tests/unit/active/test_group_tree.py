@@ -140,6 +140,12 @@ def test_large_groups_are_worse_if_their_rows_differ():
     assert large.worse(4, 4, cut) < large.worse(2, 6, cut)
 
 
+def test_large_groups_with_hardly_any_true_pair_are_worse_than_a_moderate_tree():
+    """Two large groups of 5,000 overlapping ones: their pairs are always different, and the tree finds a third."""
+    assert LargeGroups(2, [], 0.5).worse(0, 12, Cut(20_000, 0.00007, 0.00012)) > 0.5
+    assert LargeGroups(2, [], 0.5).worse(1, 11, Cut(20_000, 0.00007, 0.00012)) < 0.2
+
+
 def overlapping():
     """Sixteen Gaussians that overlap so much that the first answers speak for ten times as many groups."""
     rng = np.random.default_rng(4)
