@@ -434,6 +434,65 @@ def test_clusters_overrule_answers_that_are_wrong(store_url, error_rate):
     session.close()
 
 
+def three_groups_and_wrong_answers():
+    """Three groups that overlap a little, right answers about them, and two wrong ones that nothing contradicts."""
+    y = np.arange(90) % 3
+    rows = np.random.default_rng(0).normal(0, 1, (90, 2)) + 6 * np.column_stack([np.cos(2 * y), np.sin(2 * y)])
+    right = [(one, one + 3, "same") for one in range(0, 30)] + [(one, one + 1, "different") for one in range(0, 30)]
+    return rows, right, [(60, 61, "same"), (70, 71, "same")]
+
+
+def obeyed(session, pairs):
+    labels = session.labels()
+    return [(labels[one] == labels[two]) == (answer == "same") for one, two, answer in pairs]
+
+
+def test_an_error_rate_takes_effect_at_once(store_url):
+    rows, right, wrong = three_groups_and_wrong_answers()
+    with Session.create(store_url, rows, n_clusters=3) as session:
+        session.import_answers([*right, *wrong], annotator="ann")
+        assert all(obeyed(session, wrong))
+        session.set(error_rate=0.1)
+        assert not any(obeyed(session, wrong))
+        session.set(error_rate=0)
+        assert all(obeyed(session, wrong))
+
+
+def test_answers_stay_evidence_after_wrong_ones_were_corrected(store_url):
+    rows, right, wrong = three_groups_and_wrong_answers()
+    with Session.create(store_url, rows, n_clusters=3) as session:
+        session.import_answers([*right, *wrong], annotator="ann")
+        session.import_answers([(0, 3, "different"), (1, 4, "different")], annotator="bob")
+        assert len(session.conflicts()) == 2
+        for conflict in session.conflicts():
+            session.resolve(conflict, "change", answer_id=conflict.answers[1])
+        assert not session.conflicts()
+        assert None not in [one.error_rate for one in session.agreement().people]
+        before = everything(session)
+        session = reopened(session, store_url)
+        assert everything(session) == before
+        session.undo()
+        session.undo()
+        assert len(session.conflicts()) == 2
+        session.close()
+
+
+def test_an_answer_that_was_changed_is_a_sign_of_errors_until_the_change_is_undone(store_url):
+    rows, right, wrong = three_groups_and_wrong_answers()
+    with Session.create(store_url, rows, n_clusters=3) as session:
+        session.import_answers([*right, *wrong], annotator="ann")
+        first, second = (one.id for one in session.answers()[:2])
+        session.revise(first, "unsure")
+        assert session.agreement().people[0].error_rate is None
+        session.revise(second, "different")
+        session.revise(second, "same")
+        assert session.agreement().people[0].error_rate is None
+        session.revise(second, "different")
+        assert session.agreement().people[0].error_rate is not None
+        session.undo()
+        assert session.agreement().people[0].error_rate is None
+
+
 def test_corrections_hold_if_answers_are_evidence(store_url):
     session = Session.create(store_url, X, n_clusters=3, error_rate=0.2)
     for _ in range(10):

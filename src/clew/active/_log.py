@@ -32,6 +32,9 @@ class Answered:
         True if the answer contradicts earlier answers. It is then not used until the conflict is resolved.
     votes : tuple of (str, Answer or int, float)
         Annotator, answer and confidence of everybody who answered the question, if their names are known.
+    disputed : bool
+        Whether the question has been answered both ways, even if these answers have been changed since. It is a sign
+        that answers may be wrong.
     """
 
     question: Entry
@@ -40,6 +43,7 @@ class Answered:
     expected: Answer | None = None
     conflict: bool = False
     votes: tuple[tuple[str, Any, float], ...] = ()
+    disputed: bool = False
 
     by_position: ClassVar[bool] = True
 

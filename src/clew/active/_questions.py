@@ -650,7 +650,8 @@ def _take(view: View, entry: Answered) -> Answered:
         (name, said if answer == entry.answer else said_in(replace(entry, answer=answer)), confidence)
         for name, answer, confidence in given
     ]
-    conflict = not view.take(said, volunteered=isinstance(entry.question, Stated), votes=votes)
+    is_statement = isinstance(entry.question, Stated)
+    conflict = not view.take(said, volunteered=is_statement, votes=votes, disputed=entry.disputed)
     return entry if entry.conflict == conflict else replace(entry, conflict=conflict)
 
 

@@ -350,9 +350,9 @@ class PointView:
     def follow(self, of: View, named: IntArray) -> None:
         """Take the latest answers, the rows that they name, and the pending questions."""
         self._named, self._told = named, of.told
-        for said, volunteered, votes in of.taken[self.view.n_answers :]:
+        for said, volunteered, votes, disputed in of.taken[self.view.n_answers :]:
             mapped = None if votes is None else [(name, self._said(pairs), sure) for name, pairs, sure in votes]
-            self.view.take(self._said(said), volunteered=volunteered, votes=mapped)
+            self.view.take(self._said(said), volunteered=volunteered, votes=mapped, disputed=disputed)
         self.view.constraints = lambda: of.constraints()[self.points.row_of]
         self.view.waiting = PendingQuestions()
         for question in of.waiting:

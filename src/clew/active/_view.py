@@ -87,7 +87,7 @@ class View:
     n_contradictions : int
         Number of answers that contradict earlier answers.
     n_disputed : int
-        Number of pairs about which annotators gave opposite answers.
+        Number of pairs that have been answered both ways, even if these answers have been changed since.
     constraints : callable
         Returns prior constraints, answers and deduced pairs as `Constraints`.
     knowledge : Knowledge
@@ -147,7 +147,7 @@ class View:
         self.X, self.n_clusters, self.knowledge, self.prior = X, n_clusters, knowledge, prior
         self.n_rows = int(X.shape[0])
         self.told: list[list[tuple[Pair, Answer]]] = []
-        self.taken: list[tuple[list[tuple[Pair, Answer]], bool, list[Vote] | None]] = []
+        self.taken: list[tuple[list[tuple[Pair, Answer]], bool, list[Vote] | None, bool]] = []
         self.n_contradictions, self.n_disputed = 0, 0
         self.asked: set[tuple[int, int]] = set()
         self.unsure: set[tuple[int, int]] = set()
@@ -225,18 +225,24 @@ class View:
     # -- answers ---------------------------------------------------------------------------------------------------
 
     def take(
-        self, said: list[tuple[Pair, Answer]], *, volunteered: bool = False, votes: list[Vote] | None = None
+        self,
+        said: list[tuple[Pair, Answer]],
+        *,
+        volunteered: bool = False,
+        votes: list[Vote] | None = None,
+        disputed: bool = False,
     ) -> bool:
         """Add the pairs of one answer or of one volunteered statement: all of them or none.
 
         Returns False if the pairs contradict the closure so far. They are then not used, but count as asked. `votes`
-        are the answers of each annotator, if they are known; volunteered pairs are certain.
+        are the answers of each annotator, if they are known; volunteered pairs are certain. `disputed` says that the
+        pairs have been answered both ways, even if the votes agree now.
         """
         self._marks.append(len(self._journal))
         self.told.append(said)
-        self.taken.append((said, volunteered, votes))
+        self.taken.append((said, volunteered, votes, disputed))
         self._n_evidence.append(len(self._confidence))
-        self._vote([("", said, 1.0)] if votes is None else votes, certain=volunteered)
+        self._vote([("", said, 1.0)] if votes is None else votes, certain=volunteered, disputed=disputed)
         keys, decided = [], []
         for pair, answer in said:
             key = pair.key
@@ -277,7 +283,7 @@ class View:
             self._deduce(row)
         return True
 
-    def _vote(self, votes: list[Vote], *, certain: bool) -> None:
+    def _vote(self, votes: list[Vote], *, certain: bool, disputed: bool) -> None:
         """Add the answers of annotators as evidence."""
         answers: set[tuple[tuple[int, int], Answer]] = set()
         for name, said, confidence in votes:
@@ -289,7 +295,7 @@ class View:
                 self._confidence.append(confidence)
             if len(votes) > 1 or len(said) > 1:
                 answers.update((pair.key, answer) for pair, answer in said if answer is not UNSURE)
-        if len({key for key, _ in answers}) < len(answers):
+        if disputed or len({key for key, _ in answers}) < len(answers):
             self._journal.note(setattr, self, "n_disputed", self.n_disputed)
             self.n_disputed += 1
 

@@ -257,7 +257,18 @@ class Known:
         if self._rows.ordinal[key_of(record.left)] != slot[0]:
             first, second = second, first
         votes = tuple((one.annotator, Answer(one.answer), one.confidence) for one in records if not one.aside)
-        return Answered(Pair(first, second, check=record.check), answer, confidence, expected, votes=votes)
+        pair, disputed = Pair(first, second, check=record.check), self._was_disputed(records)
+        return Answered(pair, answer, confidence, expected, votes=votes, disputed=disputed)
+
+    def _was_disputed(self, records: list[Record]) -> bool:
+        """Whether a pair has been answered both ways, even if these answers have been changed since.
+
+        Answers that people keep as preferences do not count.
+        """
+        if any(one.aside for one in records):
+            return False
+        words = {one.answer for one in records} | {self._ledger.first_answer(one.id).answer for one in records}
+        return {"same", "different"} <= words
 
     def _which(self, record: Record) -> Answered | None:
         position = self._rows.positions((record.left, *record.candidates))

@@ -24,6 +24,8 @@ from clew.session._table import ProjectRows
 IntArray = npt.NDArray[np.int64]
 
 
+# Settings that change the clusters only where answers do. Corrected clusters stay after such a change.
+_WEIGHING = ("random_state", "strategy", "error_rate")
 # Number of contradictions from which answers are evidence without a given error rate.
 _SEVERAL = 2
 
@@ -157,4 +159,4 @@ class Planner:
 
 def _is_indifferent(event: Event) -> bool:
     """Whether an event changes only settings that the clusters do not depend on."""
-    return event.kind == "setting" and not {*MAKING, "random_state", "strategy"} & set(event.payload["settings"])
+    return event.kind == "setting" and not {*MAKING, *_WEIGHING} & set(event.payload["settings"])
