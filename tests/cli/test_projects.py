@@ -432,7 +432,7 @@ def test_review_lists_conflicts_and_suspicious_answers(clew, project):
     text = " ".join(result.stdout.split())
     assert "People disagree about a and b:" in text
     assert f"clew correct data.clew resolve {conflict_id()} change ANSWER | withdraw CORRECTION | soft | unsure" in text
-    assert "Another person says the opposite." in text
+    assert "said the opposite about the same pair." in text
     assert "clew correct data.clew answer NUMBER" in text
     told = json.loads(clew("review", "data.clew", "--json").stdout)
     assert [one["kind"] for one in told["conflicts"]] == ["disagreement"]

@@ -895,6 +895,20 @@ def three_blobs():
     return np.vstack([rng.normal(centre, 0.6, (40, 2)) for centre in ((0, 0), (10, 0), (0, 10))])
 
 
+def test_the_right_one_of_two_opposite_answers_is_listed_with_its_own_probability(tmp_path):
+    with Session.create(tmp_path / "blobs.clew", three_blobs(), n_clusters=3) as session:
+        with_wrong_answers(session, ())
+        first = session.answers()[0]
+        opposite = {"same": "different", "different": "same"}[first.answer]
+        session.import_answers([(first.left, first.right, opposite)], annotator="cy")
+        wrong, right = (item for item in session.review() if (item.left, item.right) == (first.left, first.right))
+        assert (wrong.annotator, right.annotator) == ("cy", "ann")
+        assert wrong.suspicion > 0.9 and right.suspicion < 0.1 and right.likely == right.answer
+        assert "ann said the opposite about the same pair." in wrong.reasons
+        assert right.reasons == ("Another person says the opposite.",)
+        assert [item.suspicion for item in session.review(quick=True)] == [0.5, 0.5]
+
+
 def test_wrong_answers_lead_the_review_with_the_likely_right_answer(tmp_path):
     with Session.create(tmp_path / "blobs.clew", three_blobs(), n_clusters=3) as session:
         wrong = with_wrong_answers(session, (20, 30))

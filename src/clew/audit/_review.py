@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from clew._validation import ERROR_RATE, as_generator, check_matrix
-from clew._words import chained, counted, name_key
+from clew._words import chained, counted, listed, name_key
 from clew.audit._answers import DIFFERENT, SAME, StatedAnswers, answers_from
 from clew.audit._ensemble import PairPredictions, predict_pairs
 from clew.audit._impact import Impact, impact
@@ -324,7 +324,10 @@ def _modelled(probabilities: FloatArray | None, pairs: IntArray) -> FloatArray |
 
 
 def _conflicts(known: Constraints, told: StatedAnswers) -> list[tuple[list[int], str]]:
-    """Contradictions, each as a set of answers of which at least one is wrong, and as a chain of rows."""
+    """Contradictions of answers about several pairs: a set of answers of which at least one is wrong, and its rows.
+
+    Opposite answers about one pair are not among them: `_other_answers` counts them.
+    """
     place_of: dict[tuple[int, int], list[int]] = {}
     for place, (pair, same) in enumerate(zip(told.pairs.tolist(), told.same.tolist(), strict=True)):
         if same:
@@ -332,6 +335,8 @@ def _conflicts(known: Constraints, told: StatedAnswers) -> list[tuple[list[int],
     separators = np.flatnonzero(~told.same)
     found = []
     for conflict in known.conflicts(limit=_MOST_CONFLICTS):
+        if len(conflict.chain) == 2:
+            continue
         separator = int(separators[conflict.position])
         links = [place_of[min(a, b), max(a, b)][0] for a, b in zip(conflict.chain, conflict.chain[1:], strict=False)]
         found.append(([separator, *links], chained(conflict.names)))
@@ -470,8 +475,7 @@ def _reasons(
     twins = np.flatnonzero((np.sort(told.pairs, axis=1) == np.sort(told.pairs[place])).all(axis=1))
     denied = [twin for twin in twins.tolist() if told.same[twin] != told.same[place]]
     if denied:
-        asked = "at a check question" if told.is_check[[place, *denied]].any() else "another time"
-        found.append(f"The same pair was answered the other way {asked}.")
+        found.append(_denial(place, denied, told))
     agreeing = weighed.agreeing[place]
     if agreeing < 0.5:
         found.append(f"By the data and the other answers, the chance that the two {opposite} is {1 - agreeing:.0%}.")
@@ -489,6 +493,16 @@ def _reasons(
     elif suspicion <= 0.5:
         found.append(f"But only about {weighed.rates[who]:.0%} of such answers are wrong.")
     return tuple(found)
+
+
+def _denial(place: int, denied: list[int], told: StatedAnswers) -> str:
+    """Who gave the opposite answers about the same pair, or when."""
+    own = _person(told.annotator[place])
+    names = {_person(told.annotator[twin]): str(told.annotator[twin]) for twin in denied}
+    if None not in (own, *names) and own not in names:
+        return listed(list(names.values()), "and") + " said the opposite about the same pair."
+    asked = "at a check question" if told.is_check[[place, *denied]].any() else "another time"
+    return f"The same pair was answered the other way {asked}."
 
 
 def _cluster_reasons(

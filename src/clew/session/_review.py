@@ -33,7 +33,7 @@ _OPPOSITE = {"same": "different", "different": "same"}
 _VIOLATED = "The clusters do not follow it."
 _IN_CONFLICT = "It is part of a contradiction."
 _DENIED, _FLAGGED = "Another person says the opposite.", "It was flagged."
-# Lowest suspicion for each reason. One of two contradicting answers is wrong, and the session cannot tell which one.
+# Lowest suspicion for each reason in a quick review, which cannot tell which one of two contradicting answers is wrong.
 _LEAST_SUSPICION = {_VIOLATED: 0.7, _IN_CONFLICT: 0.5, _DENIED: 0.5, _FLAGGED: 0.5}
 # Lowest cost at which an answer is listed because of its cost alone. At 0.5 the extra squared distance equals the mean
 # squared distance within clusters.
@@ -317,10 +317,11 @@ def _judged(noted: Noted, doubt: Doubt | None) -> ReviewItem:
     if doubt is None:
         return noted.item
     against = doubt.reasons if doubt.suspicion >= _DOUBTFUL else ()
-    # The audit decides whether a violated answer matters, and lists contradictions itself.
-    known = (_VIOLATED, _IN_CONFLICT) if against else (_VIOLATED,)
+    # The audit decides whether a violated answer matters, and lists contradictions and opposite answers itself. All of
+    # them are in its probability; a flag is not.
+    known = (_VIOLATED, _IN_CONFLICT, _DENIED) if against else (_VIOLATED,)
     own = [one for one in noted.item.reasons if one not in known]
-    suspicion = max([doubt.suspicion, *(_LEAST_SUSPICION[one] for one in own)])
+    suspicion = max(doubt.suspicion, _LEAST_SUSPICION[_FLAGGED] if _FLAGGED in own else 0.0)
     likely = _likely(noted.item.answer, suspicion)
     return replace(noted.item, suspicion=suspicion, likely=likely, reasons=(*against, *own))
 

@@ -93,6 +93,19 @@ def test_other_functions_take_the_answers_of_a_review(blobs, answers):
         advise_n_clusters(blobs, [((0, 1), "perhaps")])
 
 
+def test_opposite_answers_about_one_pair_share_the_suspicion(blobs, answers):
+    """Exactly one of them is wrong: the person who errs more, or the one whom the data contradicts."""
+    pair, _ = answers[0]
+    said = [{"pair": pair, "answer": word, "annotator": who} for word, who in (("same", "Ann"), ("different", "Cy"))]
+    for rates in ({"Ann": 0.02, "Cy": 0.3}, {"Ann": 0.3, "Cy": 0.02}, {"Ann": 0.1, "Cy": 0.1}):
+        found = review(blobs, [*answers[1:], *said], 3, error_rates=rates)
+        ann, cy = (by_index(found)[len(answers) - 1 + place] for place in (0, 1))
+        assert ann.suspicion + cy.suspicion < 1.1
+        assert sum(doubt.likely != doubt.answer for doubt in (ann, cy)) == 1
+        assert "Cy said the opposite about the same pair." in ann.reasons
+        assert "Ann said the opposite about the same pair." in cy.reasons
+
+
 def test_a_check_question_confirms_or_denies(blobs, answers):
     pair, _ = answers[0]
     confirmed = by_index(review(blobs, [*answers, (pair, "same", None, "a", None, True)], 3))[0]
