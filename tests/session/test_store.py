@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -120,19 +121,21 @@ def test_files_that_are_no_projects(tmp_path):
 
 
 @pytest.mark.parametrize("payload", ["", "{", "{}, {}", "[{}], []"])
-def test_an_event_that_cannot_be_read_is_named(tmp_path, payload):
+def test_an_event_or_a_question_that_cannot_be_read_is_named(tmp_path, payload):
     path = tmp_path / "project.clew"
     with Session.create(path, X, n_clusters=3) as session:
         told(session, Y, 3)
-        damaged = session.version - 1
-    with sqlite3.connect(path) as connection:
-        connection.execute("DROP TRIGGER events_no_update")
-        connection.execute("UPDATE events SET payload=? WHERE seq=?", (payload, damaged))
-    connection.close()
-    with pytest.raises(
-        StorageError, match=rf"project\.clew is damaged: event {damaged} cannot be read\. Restore a copy"
-    ):
-        Session.open(path)
+        event, question = session.version - 1, session.ask().id
+    changes = (
+        (f"question {question}", "UPDATE questions SET payload=? WHERE id=?", question),
+        (f"event {event}", "UPDATE events SET payload=? WHERE seq=?", event),
+    )
+    for name, change, number in changes:
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("DROP TRIGGER IF EXISTS events_no_update")
+            connection.execute(change, (payload, number))
+        with pytest.raises(StorageError, match=rf"project\.clew is damaged: {name} cannot be read\. Restore a copy"):
+            Session.open(path)
 
 
 def test_bad_data_leaves_no_file_behind(tmp_path):

@@ -418,14 +418,14 @@ def _payloads(rows: Sequence[sa.Row[Any]]) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = json.loads(f"[{','.join(row.payload for row in rows)}]")
         if len(found) == len(rows):
             return found
-    return [_payload(row) for row in rows]  # one of them is damaged
+    return [_payload(row.payload, f"event {row.seq}") for row in rows]  # one of them is damaged
 
 
-def _payload(row: sa.Row[Any]) -> dict[str, Any]:
+def _payload(text: str, name: str) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(row.payload)
+        found: dict[str, Any] = json.loads(text)
     except ValueError:
-        raise _DamagedEventError(row.seq) from None
+        raise _DamagedError(name) from None
     return found
 
 
@@ -437,7 +437,8 @@ def _leases(connection: sa.Connection, project: int, only_open: bool) -> list[Le
 
 
 def _lease(row: Any) -> Lease:
-    return Lease(row.id, json.loads(row.payload), row.annotator, row.expires, row.answered, bool(row.is_open))
+    payload = _payload(row.payload, f"question {row.id}")
+    return Lease(row.id, payload, row.annotator, row.expires, row.answered, bool(row.is_open))
 
 
 # -- databases ---------------------------------------------------------------------------------------------------------
@@ -566,12 +567,8 @@ def _closing_on_error(engine: sa.Engine) -> Iterator[None]:
         raise
 
 
-class _DamagedEventError(Exception):
-    """An event that cannot be decoded."""
-
-    def __init__(self, seq: int) -> None:
-        super().__init__(seq)
-        self.seq = seq
+class _DamagedError(Exception):
+    """An event or a question that cannot be decoded."""
 
 
 @contextmanager
@@ -584,8 +581,8 @@ def _translated(place: str) -> Iterator[None]:
     except DBAPIError as error:
         sentence, is_full = _sentence(place, str(error.orig or error))
         raise StorageError(sentence, is_full) from error
-    except _DamagedEventError as error:
-        raise StorageError(f"{place} is damaged: event {error.seq} cannot be read. Restore a copy.") from None
+    except _DamagedError as error:
+        raise StorageError(f"{place} is damaged: {error} cannot be read. Restore a copy.") from None
     except SQLAlchemyError as error:
         raise StorageError(f"{place}: {' '.join(str(error).split())}. Nothing was recorded.") from error
 
