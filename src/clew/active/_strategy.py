@@ -21,7 +21,7 @@ class PairOpinions(NamedTuple):
     probability : ndarray of shape (n_pairs,)
         Probability that the two rows belong together, from all evidence but the answers about this pair.
     words : list of str
-        How the two rows compare, such as "phone is equal, name differs by one letter". May be empty.
+        How the two rows compare, such as "phone is equal; name differs by one letter". May be empty.
     """
 
     probability: npt.NDArray[np.float64]

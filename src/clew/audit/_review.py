@@ -260,7 +260,7 @@ def review_with(
         Probability that the pair of each answer is the same, from all evidence but the answers about this pair. Above 0
         and below 1.
     words : list of str
-        How the two rows of each pair compare, such as "phone is equal, name differs by one letter". May be empty.
+        How the two rows of each pair compare, such as "phone is equal; name differs by one letter". May be empty.
     answers : list of records, ids : array-like of shape (n_samples,), error_rates : dict, optional
         As for `review`. No answer is "unsure".
     """

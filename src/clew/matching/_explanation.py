@@ -1,4 +1,4 @@
-"""Describe in a sentence how two records compare: "name differs by one letter, phone is equal"."""
+"""Describe in a sentence how two records compare: "phone is equal; name differs by one letter"."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from clew._words import listed
 from clew.matching._comparison import CLOSE, EQUAL, MISSING, SIMILAR, compare_cells
 from clew.matching._records import Field
 from clew.matching._texts import spelling_similarities
@@ -26,23 +27,33 @@ def with_probability(words: str, probability: float) -> str:
 
 
 def comparison(fields: Sequence[Field], levels: Sequence[int], first: int, second: int) -> str:
-    """Say how each column of two records compares, most similar first. `levels` are the levels of agreement."""
-    said = [
-        (level, _words(field, level, *field.codes[[first, second]].tolist()))
-        for field, level in zip(fields, levels, strict=True)
-    ]
+    """Say how the columns of two records compare, most similar first. `levels` are the levels of agreement.
+
+    Columns that compare in the same way are named together: "city and phone are equal; name differs by one letter".
+    """
+    said: dict[tuple[int, str], list[str]] = {}
+    for field, level in zip(fields, levels, strict=True):
+        found = _how(field, level, *field.codes[[first, second]].tolist())
+        said.setdefault((level, found), []).append(field.name)
     # Columns with a missing cell come last. Columns at the same level keep the order of the table.
-    return ", ".join(text for _, text in sorted(said, key=lambda one: -one[0]))
+    ordered = sorted(said.items(), key=lambda one: -one[0][0])
+    return "; ".join(_clause(names, found) for (_, found), names in ordered)
 
 
-def _words(field: Field, level: int, one: int, two: int) -> str:
-    if level == MISSING:
-        return f"{field.name} is missing"
-    if level == EQUAL:
-        return f"{field.name} is equal"
+def _clause(names: list[str], found: str) -> str:
+    """A clause about columns that compare in the same way."""
+    is_one = len(names) == 1
+    verb = ("differs" if is_one else "differ") if found.startswith("by ") else "is" if is_one else "are"
+    return f"{names[0] if is_one else listed(names, 'and')} {verb} {found}"
+
+
+def _how(field: Field, level: int, one: int, two: int) -> str:
+    """How two cells compare: "equal", "by one letter", "close", "similar", "different" or "missing"."""
+    if level in (MISSING, EQUAL):
+        return "missing" if level == MISSING else "equal"
     texts = [field.texts[one], field.texts[two]]
     similarity = spelling_similarities(texts, np.array([0]), np.array([1]))[0][0]
     n_edits = round((1 - float(similarity)) * max(map(len, texts)))
     if n_edits in _NUMBERS and level >= SIMILAR:
-        return f"{field.name} differs by {_NUMBERS[n_edits]}"
-    return f"{field.name} is {'close' if level == CLOSE else 'similar' if level == SIMILAR else 'different'}"
+        return f"by {_NUMBERS[n_edits]}"
+    return "close" if level == CLOSE else "similar" if level == SIMILAR else "different"

@@ -133,7 +133,7 @@ class MatchClustering(ConstrainedClusterer):
     >>> model.labels_
     array([0, 0, 1, 1, 2])
     >>> print(model.explain(0, 1))
-    city is equal, name differs by one letter; the same with probability 0.98
+    city is equal; name differs by one letter; the same with probability 0.98
     """
 
     _capabilities = Capabilities(

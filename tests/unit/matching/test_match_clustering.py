@@ -115,9 +115,9 @@ def test_new_records_get_names_where_classes_have_names():
 def test_pairs_are_explained_in_a_sentence():
     model = MatchClustering(random_state=0).fit(PEOPLE)
     said = model.explain(1, 0)
-    assert said.startswith("city is equal, phone is equal, name differs by one letter; the same with probability ")
+    assert said.startswith("city and phone are equal; name differs by one letter; the same with probability ")
     assert "phone is missing" in model.explain(2, 3)
-    assert model.explain(0, 4).startswith("name is different")
+    assert model.explain(0, 4).startswith("name, city and phone are different; the same")
     with pytest.raises(ParameterError, match="Row 9 is out of range"):
         model.explain(0, 9)
 
@@ -217,7 +217,7 @@ def test_versions_stay_texts():
 def test_placeholders_are_missing(nothing):
     people = [{"name": "Ann Meyer", "phone": nothing}, {"name": "Bob Smith", "phone": nothing}]
     model = MatchClustering(random_state=0).fit([*people, *PEOPLE])
-    assert "phone is missing" in model.explain(0, 1)
+    assert "phone and city are missing" in model.explain(0, 1)
 
 
 @examples(20, deadline=None)
