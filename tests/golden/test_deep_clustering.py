@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -98,47 +100,43 @@ def test_loss_of_a_batch_of_all_rows_and_the_objective(seed, limits):
 
 @pytest.mark.parametrize("fraction", [0.0, 0.5, 0.7, 1.0])
 @pytest.mark.parametrize("n_neighbors", [0, 4])
-def test_filter_drops_costly_representatives_and_pairs_that_cost_nothing(seed, fraction, n_neighbors):
+def test_filter_drops_given_pairs_with_the_lowest_mean_impact(seed, fraction, n_neighbors):
     pytest.importorskip("torch")
-    from clew.deep._knowledge import DUAL_ROUNDS, DeepKnowledge
+    from clew.deep._knowledge import DUAL_ROUNDS, N_SCORED, DeepKnowledge
 
     hidden = np.resize(np.arange(3), 60)
-    # A third of the rows has sure shares, so some pairs cost nothing.
-    sure = np.where(np.arange(60) % 2, 0.999, 0.9)[:, None]
-    shares = sure * np.eye(3)[hidden] + (1 - sure) / 3
+    shares = 0.9 * np.eye(3)[hidden] + 0.1 / 3
     alike = np.column_stack([np.arange(60), (np.arange(60)[:, None] + 3 * np.arange(1, n_neighbors + 1)) % 60])
     known = Constraints.sample(hidden, 40, noise=0.3, random_state=seed)
     knowledge = DeepKnowledge.of(known, np.arange(3), 60)
     found = knowledge.filtered(shares, alike, fraction, np.random.default_rng(seed))
-    # The same draws: first the representatives, then a sample of those that hold.
-    again, n_draws = np.random.default_rng(seed), reference.draws(fraction) if n_neighbors else 1
-    must, cannot = (one.represented(alike, again, n_draws) for one in (knowledge.must_link, knowledge.cannot_link))
+    # The same draws: first the representatives that are scored, then those that are learned.
+    again, n_draws = np.random.default_rng(seed), N_SCORED if n_neighbors else 1
+    kinds = knowledge.must_link, knowledge.cannot_link
+    drawn = [one.draws(alike, again, n_draws) for one in kinds]
     prices = impact_of(
-        fixed_model("network", -np.log(shares)), Constraints(must.rows, cannot.rows, n_samples=60), max_iter=DUAL_ROUNDS
+        fixed_model("network", -np.log(shares)),
+        Constraints(drawn[0][0], drawn[1][0], n_samples=60),
+        max_iter=DUAL_ROUNDS,
     )
-    free = -FREE * prices.unit
     assert found.cluster_of is knowledge.cluster_of
-    for kept, drawn, scores in (
-        (found.must_link, must, prices.must_link_score),
-        (found.cannot_link, cannot, prices.cannot_link_score),
+    for used, each, (_, places), scores in zip(
+        (found.must_link, found.cannot_link),
+        kinds,
+        drawn,
+        (prices.must_link_score, prices.cannot_link_score),
+        strict=True,
     ):
-        together = [sum(shares[i][c] * shares[j][c] for c in range(3)) for i, j in drawn.rows.tolist()]
-        chance = [1 - one if drawn is must else one for one in together]
-        left = reference.filtered(scores.tolist(), fraction, free)
-        negative = reference.filtered(scores.tolist(), 0.0, free)
-        holding = reference.holding(scores.tolist(), chance, free)
-        sample = again.permutation(holding)[: -(-len(holding) // n_draws)].tolist()
-        weight = {place: len(negative) / len(left) / n_draws for place in left}
-        weight |= {place: len(holding) / len(sample) / n_draws for place in sample}
-        expected = sorted(weight)
-        assert kept.rows.tolist() == drawn.rows[expected].tolist()
-        assert kept.given.tolist() == drawn.given[expected].tolist()
-        np.testing.assert_allclose(kept.weight, [weight[place] for place in expected], rtol=1e-12)
+        means = reference.mean_scores(scores.tolist(), places.tolist(), len(each))
+        kept = reference.kept(means, fraction, -FREE * prices.unit)
+        rows, origin = replace(each, rows=each.rows[kept]).draws(alike, again, 1)
+        assert used.rows.tolist() == rows.tolist()
+        assert used.given.tolist() == each.given[np.array(kept, dtype=int)[origin]].tolist()
     # Pairs that hold have no impact, and most broken pairs have one.
-    pairs = np.concatenate([must.rows, cannot.rows])
+    pairs = np.concatenate([rows for rows, _ in drawn])
     broken = hidden[pairs[:, 0]] == hidden[pairs[:, 1]]
-    broken[: len(must)] ^= True
-    negative = np.concatenate([prices.must_link_score, prices.cannot_link_score]) < free
+    broken[: len(drawn[0][0])] ^= True
+    negative = np.concatenate([prices.must_link_score, prices.cannot_link_score]) < -FREE * prices.unit
     assert negative[broken].mean() > 0.6 and negative[~broken].mean() < 0.4
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("torch", reason="needs the extra deep")
-from clew.deep._knowledge import LEAST_CHANCE, DeepKnowledge, Pairs
+from clew.deep._knowledge import DeepKnowledge, Pairs, mean_by_place
 from clew.deep._network import Rows, soft_assignment, target_distribution
 
 numbers = st.integers(0, 2**32 - 1)
@@ -32,12 +30,10 @@ def alone(n_rows):
 
 
 @given(seed=numbers, n_rows=st.integers(3, 40), n_pairs=st.integers(0, 30), batch=st.integers(1, 50))
-def test_a_round_sees_every_row_and_every_pair_once_with_its_weight(seed, n_rows, n_pairs, batch):
+def test_a_round_sees_every_row_and_every_pair_once_with_its_confidence(seed, n_rows, n_pairs, batch):
     rng = np.random.default_rng(seed)
-    factor = float(rng.choice([1.0, 1.5, 7.0]))
     X = np.arange(n_rows, dtype=np.float64)[:, None]  # a row is its own number
     must, cannot = (some_pairs(rng, n_rows, n_pairs) for _ in range(2))
-    must, cannot = (replace(one, weight=np.full(len(one), factor)) for one in (must, cannot))
     shares = soft_assignment(rng.normal(size=(n_rows, 2)), rng.normal(size=(3, 2)))
     targets = target_distribution(shares)
     known = knowledge(must, cannot, n_rows)
@@ -51,34 +47,33 @@ def test_a_round_sees_every_row_and_every_pair_once_with_its_weight(seed, n_rows
         weights = np.concatenate([getattr(step, f"{kind}_weight") for step in steps])
         order = np.lexsort(seen.T[::-1])
         assert seen[order].tolist() == given_pairs.rows.tolist()
-        np.testing.assert_allclose(weights[order], factor * given_pairs.confidence)
+        np.testing.assert_allclose(weights[order], given_pairs.confidence)
 
 
 fractions = st.sampled_from([0.0, 0.3, 0.8, 0.95, 1.0])
 
 
-@given(seed=numbers, fraction=fractions, n_draws=st.integers(1, 5))
-def test_a_filter_drops_the_lowest_scores_and_keeps_the_weight(seed, fraction, n_draws):
+@given(seed=numbers, fraction=fractions)
+def test_a_filter_drops_a_fraction_of_the_costly_pairs_the_lowest_scores_first(seed, fraction):
     rng = np.random.default_rng(seed)
-    drawn = some_pairs(rng, 25, 30)
-    drawn = replace(drawn, weight=np.full(len(drawn), 1 / n_draws))
-    scores, chance = (
-        np.minimum(rng.integers(-5, 6, len(drawn)), 0).astype(float),
-        rng.choice([0.0, 0.1, 0.9], len(drawn)),
-    )
-    kept = drawn.kept(scores, chance, -0.5, fraction, n_draws, rng)
-    places = {tuple(pair): place for place, pair in enumerate(drawn.rows.tolist())}
+    pairs = some_pairs(rng, 25, 30)
+    scores = np.minimum(rng.integers(-5, 6, len(pairs)), 0).astype(float)
+    kept = pairs.without_lowest(scores, -0.5, fraction)
+    places = {tuple(pair): place for place, pair in enumerate(pairs.rows.tolist())}
     used = np.array([places[tuple(pair)] for pair in kept.rows.tolist()], dtype=np.int64)
-    assert (np.diff(used) > 0).all()
-    costly, is_left = scores < 0, np.isin(np.arange(len(drawn)), used)
+    assert (np.diff(used) > 0).all() and kept.confidence.tolist() == pairs.confidence[used].tolist()
+    costly, is_left = scores < 0, np.isin(np.arange(len(pairs)), used)
+    assert is_left[~costly].all()
     assert (costly & is_left).sum() == costly.sum() - int(fraction * costly.sum())
     assert scores[costly & is_left].min(initial=0.0) >= scores[costly & ~is_left].max(initial=-5.0)
-    holding = ~costly & (chance > 0)
-    assert (holding & is_left).sum() == -(-holding.sum() // n_draws)
-    assert not (is_left & ~costly & ~holding).any()
-    for group in (costly, holding):
-        if (group & is_left).any():
-            assert kept.weight[group[used]].sum() == pytest.approx(drawn.weight[group].sum())
+
+
+@given(seed=numbers, n_places=st.integers(1, 9), n_scores=st.integers(0, 30))
+def test_mean_by_place_is_the_mean_of_each_place(seed, n_places, n_scores):
+    rng = np.random.default_rng(seed)
+    scores, place = rng.integers(-9, 1, n_scores).astype(float), rng.integers(n_places, size=n_scores)
+    expected = [scores[place == one].mean() if (place == one).any() else 0.0 for one in range(n_places)]
+    np.testing.assert_allclose(mean_by_place(scores, place, n_places), expected)
 
 
 @given(seed=numbers, fraction=fractions, n_neighbors=st.integers(0, 3))
@@ -101,9 +96,9 @@ def test_pairs_stand_for_their_neighbours(seed, n_rows):
     rng = np.random.default_rng(seed)
     must = some_pairs(rng, n_rows, 1)
     alike = (np.arange(n_rows)[:, None] + [0, 1, 2]) % n_rows
-    drawn = must.represented(alike, rng, 300)
-    assert (drawn.given == must.rows).all() and drawn.weight == pytest.approx(np.full(len(drawn), 1 / 300))
-    offsets = (drawn.rows - must.rows[0]) % n_rows
+    rows, place = must.draws(alike, rng, 300)
+    assert (place == 0).all()
+    offsets = (rows - must.rows[0]) % n_rows
     first, second = must.rows[0]
     possible = {(a, b) for a in range(3) for b in range(3) if (first + a - second - b) % n_rows != 0}
     assert {tuple(pair) for pair in offsets.tolist()} == possible
@@ -128,15 +123,10 @@ def test_triplets_and_groups_stand_for_their_neighbours(seed, batch):
 
 
 @given(seed=numbers)
-def test_fraction_zero_only_leaves_out_pairs_that_cost_nothing(seed):
+def test_fraction_zero_drops_no_pair(seed):
     rng = np.random.default_rng(seed)
     shares = rng.dirichlet(np.full(3, 0.1), size=40)
     known = knowledge(some_pairs(rng, 40, 20), some_pairs(rng, 40, 20), 40)
     found = known.filtered(shares, alone(40), 0.0, rng)
-    for kind in ("must_link", "cannot_link"):
-        given_pairs, kept = getattr(known, kind), getattr(found, kind)
-        together = (shares[given_pairs.rows[:, 0]] * shares[given_pairs.rows[:, 1]]).sum(axis=1)
-        chance = 1 - together if kind == "must_link" else together
-        left_out = ~(given_pairs.rows[:, None] == kept.rows[None]).all(axis=2).any(axis=1)
-        assert (chance[left_out] < LEAST_CHANCE).all()
-        assert kept.weight == pytest.approx(np.ones(len(kept)))
+    assert found.must_link.rows.tolist() == known.must_link.rows.tolist()
+    assert found.cannot_link.rows.tolist() == known.cannot_link.rows.tolist()

@@ -81,11 +81,13 @@ def filtered(scores, fraction, free):
     return sorted(place for _, place in negative[floor(fraction * len(negative)) :])
 
 
-def holding(scores, chance, free, least=0.01):
-    """Positions of the pairs that cost nothing in the dual, but whose loss is not negligible."""
-    return [place for place, score in enumerate(scores) if score >= free and chance[place] >= least]
+def kept(scores, fraction, free):
+    """Positions of the pairs that a second stage keeps: those of Algorithm 9, and all pairs that hold."""
+    left = filtered(scores, fraction, free)
+    return [place for place, score in enumerate(scores) if score >= free or place in left]
 
 
-def draws(fraction, most=20):
-    """The smallest number of draws of which at least one is left on average, at most `most`."""
-    return next((n for n in range(1, most) if n * (1 - fraction) >= 1 - 1e-6), most)
+def mean_scores(scores, places, n_pairs):
+    """Mean score of the representatives of each pair, 0 for a pair without any."""
+    each = [[score for score, place in zip(scores, places, strict=True) if place == pair] for pair in range(n_pairs)]
+    return [sum(one) / len(one) if one else 0.0 for one in each]

@@ -68,12 +68,12 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Dimensions of the embedding.
     filter_fraction : float or None, default=None
         Share of the must-links and of the cannot-links with a negative impact that is dropped before each round, the
-        lowest impact first. The impact of a pair comes from dual variables of the clustering in the embedding. Pairs
-        that cost nothing are not used either, so 0 is not the same as None, which uses all pairs.
+        lowest impact first. The impact of a pair comes from dual variables of the clustering in the embedding. Use it
+        where some pairs may be wrong. None uses all pairs.
     filter_rule : {"soft", "kmeans"}, default="soft"
-        Pairs that count as costing nothing. "soft": pairs that hold with a probability above 0.99. "kmeans": all pairs
-        that hold in k-means clusters of the embedding. With ``n_neighbors=0``, "kmeans" is Algorithm 9 of
-        [2]_ as it is printed.
+        "soft": when training on all pairs has ended, a second stage of training filters them. Pairs that hold are
+        used, so a fraction of 0 is the same as None. "kmeans": filter from the first round on, by k-means in the
+        embedding, and use no pair that holds there. With ``n_neighbors=0``, it is Algorithm 9 of [2]_ as it is printed.
     penalty : float, default=10.0
         Weight of a constraint (a must-link, a cannot-link, a known class or a triplet), relative to the weight of a
         row. For a pair it is multiplied by the confidence.
@@ -97,7 +97,8 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     pretrain_epochs : int, default=50
         Number of passes over the rows while pre-training.
     max_iter : int, default=100
-        Largest number of rounds, each with one pass over the rows and one over the constraints.
+        Largest number of rounds, each with one pass over the rows and one over the constraints. The second stage of
+        the filter "soft" has as many rounds again.
     tol : float, default=0.001
         Stop when a smaller share of the rows changes its cluster in a round.
     batch_size : "auto" or int, default="auto"
@@ -106,7 +107,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Step of the Adam optimiser.
     callback : callable or None, default=None
         Called after each round with a named tuple of `stage`, `n_iter`, `max_iter`, `objective`, `changed`, `seconds`
-        and `seconds_left`, an estimate. If it returns False, the stage (pre-training or clustering) ends.
+        and `seconds_left`, an estimate. If it returns False, the stage (pre-training, clustering or filtering) ends.
     random_state : int, Generator, RandomState or None, default=None
 
     Attributes
@@ -135,7 +136,8 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     pretraining_history_ : ndarray
         Mean squared reconstruction error of each epoch, in units of the variance of X.
     n_iter_ : int
-        Number of rounds. If it is `max_iter`, clusters may still have been changing: see `changed_history_`.
+        Number of rounds of clustering and filtering. If the last number of `changed_history_` is not below `tol`,
+        clusters were still changing.
     violated_must_link_, violated_cannot_link_ : ndarray of shape (n_violated, 2)
         Pairs that the labels break: all broken given pairs, and one pair for each row that breaks a group or class.
 
@@ -158,13 +160,10 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     represented by itself or one of its `n_neighbors` neighbours, with equal probabilities. In each round, as many pairs
     are drawn from a must-group or cannot-group as it has rows. A batch without a constraint learns from its rows alone.
 
-    With a filter, :math:`1 / (1 - \alpha)` representatives of each pair are drawn, at most 20, where :math:`\alpha` is
-    `filter_fraction`. Their impact is that of `clew.audit.impact`, where a row costs :math:`-\log q` in a cluster.
-    Nearly all representatives with a negative impact are broken by the most probable clustering. The floor of
-    :math:`\alpha` times their number is dropped, the lowest impact first. About as many are left as would be broken
-    without a filter, with the same total weight. So :math:`\alpha` changes which pairs are learned, and not how
-    strongly. Of the other representatives, one in :math:`1 / (1 - \alpha)` is used, unless the probability that it is
-    broken is below 0.01.
+    The filter "soft" begins when training on all pairs has ended, after `max_iter` rounds or at `tol`. In each later
+    round, the score of a pair is the mean impact of five of its representatives. The impact is that of
+    `clew.audit.impact`, where a row costs :math:`-\log q` in a cluster. Of the must-links with a negative score, the
+    floor of `filter_fraction` times their number is dropped, the lowest first. The same holds for cannot-links.
 
     Pre-training minimises the reconstruction error plus, for each row i of a batch and its neighbour j, the negative
     logarithm of :math:`(1 + \lVert z_i - z_j \rVert^2)^{-1}`, divided by its sum over all other rows of the batch [4]_.
@@ -178,9 +177,8 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     Departs from [1]_ and [2]_: pairs are learned for neighbours, too. Pairs are learned in the same batches as rows, so
     that J is one objective. Layers are pre-trained together and not one after another. The losses in [2]_ lack their
     minus signs, and its filter drops :math:`\lfloor \alpha \rfloor` times the number of pairs, which is 0 below
-    :math:`\alpha = 1`; here it is the floor of the product. The filter of [2]_ uses no pair that holds, and no
-    neighbours. It ranks both kinds of pairs together, and the pairs that it leaves weigh less than all pairs.
-    ``filter_rule="kmeans"`` does so.
+    :math:`\alpha = 1`; here it is the floor of the product. The filter of [2]_ begins with the first round, ranks both
+    kinds of pairs together, and uses no pair that holds, and no neighbours. ``filter_rule="kmeans"`` does so.
 
     References
     ----------

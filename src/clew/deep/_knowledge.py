@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import ceil
 
 import numpy as np
 
@@ -17,20 +16,8 @@ from clew.deep._training import Step
 
 # Number of rounds of the subgradient algorithm. The multipliers are only used for one round of training.
 DUAL_ROUNDS = 200
-# A pair that holds costs nothing if the probability that it is broken is lower. Its loss is then below 0.01, too.
-LEAST_CHANCE = 0.01
-# Largest number of representatives of a pair that a filter scores in a round. 20 suffice for a fraction of 0.95.
-MOST_DRAWS = 20
-
-
-def draws_for(fraction: float) -> int:
-    """Number of representatives of each pair, so that about one of them is left after a fraction is dropped.
-
-    >>> [draws_for(fraction) for fraction in (0.0, 0.5, 0.8, 0.95, 1.0)]
-    [1, 2, 5, 20, 20]
-    """
-    least_left = 1 / MOST_DRAWS
-    return ceil(round(1 / max(1 - fraction, least_left), 6))
+# Number of neighbours that represent a given pair when it is scored.
+N_SCORED = 5
 
 
 @dataclass(frozen=True)
@@ -43,59 +30,43 @@ class Pairs:
     ----------
     rows, given : ndarray of shape (n_pairs, 2)
     confidence : ndarray of shape (n_pairs,)
-    weight : ndarray of shape (n_pairs,)
-        Factor of the loss, beside the confidence.
     """
 
     rows: IntArray
     confidence: FloatArray
     given: IntArray
-    weight: FloatArray
 
     @classmethod
     def distinct(cls, rows: IntArray, confidence: FloatArray) -> Pairs:
         """Every pair once, in ascending order, with its highest confidence."""
         stated = distinct_pairs(rows, confidence)
-        return cls(stated.pairs, confidence[stated.best], stated.pairs, np.ones(len(stated.pairs)))
+        return cls(stated.pairs, confidence[stated.best], stated.pairs)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def represented(self, alike: IntArray, rng: np.random.Generator, n_draws: int = 1) -> Pairs:
-        """Replace each row by one of the rows alike, at random, `n_draws` times. All draws of a pair weigh one.
+    def draws(self, alike: IntArray, rng: np.random.Generator, n_draws: int) -> tuple[IntArray, IntArray]:
+        """Replace each row by one of the rows alike, at random, `n_draws` times for each pair.
 
-        Rows with a common neighbour can both become that row; such draws are left out.
+        Returns the new pairs and the place of the pair that each of them represents. Rows with a common neighbour can
+        both become that row; such draws are left out.
         """
-        repeated = np.repeat(np.arange(len(self)), n_draws)
-        rows = one_alike(self.rows[repeated], alike, rng)
+        place = np.repeat(np.arange(len(self)), n_draws)
+        rows = one_alike(self.rows[place], alike, rng)
         proper = rows[:, 0] != rows[:, 1]
-        chosen = repeated[proper]
-        return Pairs(rows[proper], self.confidence[chosen], self.given[chosen], self.weight[chosen] / n_draws)
+        return rows[proper], place[proper]
 
-    def kept(
-        self,
-        scores: FloatArray,
-        chance: FloatArray,
-        free: float,
-        fraction: float,
-        n_draws: int,
-        rng: np.random.Generator,
-    ) -> Pairs:
-        """Drop a fraction of the pairs with a score below `free`, the lowest first, and pairs that cost nothing.
+    def represented(self, alike: IntArray, rng: np.random.Generator) -> Pairs:
+        """Draw one representative of each pair."""
+        rows, place = self.draws(alike, rng, 1)
+        return Pairs(rows, self.confidence[place], self.given[place])
 
-        `chance` is the probability that a pair is broken. Of the pairs that hold, one in `n_draws` is used, at random,
-        so that a round has about as many pairs as without a filter. The pairs that are left of either group weigh as
-        much as the whole group.
-        """
+    def without_lowest(self, scores: FloatArray, free: float, fraction: float) -> Pairs:
+        """Leave out a fraction of the pairs with a score below `free`, the lowest first."""
         costly = np.flatnonzero(scores < free)
-        left = costly[np.argsort(scores[costly], kind="stable")][int(fraction * len(costly)) :]
-        holding = np.flatnonzero((scores >= free) & (chance >= LEAST_CHANCE))
-        sample = rng.permutation(holding)[: -(-len(holding) // n_draws)]
-        weight = self.weight.copy()
-        for group, used in ((costly, left), (holding, sample)):
-            weight[used] *= self.weight[group].sum() / (self.weight[used].sum() or 1.0)
-        kept = np.sort(np.append(left, sample))
-        return Pairs(self.rows[kept], self.confidence[kept], self.given[kept], weight[kept])
+        kept = np.ones(len(self), dtype=bool)
+        kept[costly[np.argsort(scores[costly], kind="stable")][: int(fraction * len(costly))]] = False
+        return Pairs(self.rows[kept], self.confidence[kept], self.given[kept])
 
     def with_cycles(self, columns: list[IntArray], alike: IntArray, rng: np.random.Generator) -> WeightedPairs:
         """Add m pairs for each group of m rows: each row with the next one, in a random cyclic order.
@@ -104,7 +75,7 @@ class Pairs:
         """
         cycles = [one_alike(_cycles(column, rng), alike, rng) for column in columns]
         rows = np.concatenate([self.rows, *cycles])
-        return WeightedPairs(rows, np.append(self.weight * self.confidence, np.ones(len(rows) - len(self.rows))))
+        return WeightedPairs(rows, np.append(self.confidence, np.ones(len(rows) - len(self.rows))))
 
 
 @dataclass(frozen=True)
@@ -125,6 +96,12 @@ class WeightedPairs:
 def one_alike(rows: IntArray, alike: IntArray, rng: np.random.Generator) -> IntArray:
     """For each row, one of the rows in its line of `alike`, at random."""
     return alike[rows, rng.integers(alike.shape[1], size=rows.shape)]
+
+
+def mean_by_place(scores: FloatArray, place: IntArray, n_places: int) -> FloatArray:
+    """Mean of the scores at each place, 0 at places without a score."""
+    total, count = (np.bincount(place, weights=each, minlength=n_places) for each in (scores, None))
+    return np.asarray(total / np.maximum(count, 1))
 
 
 def _cycles(groups: IntArray, rng: np.random.Generator) -> IntArray:
@@ -187,38 +164,54 @@ class DeepKnowledge:
             cannot_link=self.cannot_link.represented(alike, rng),
         )
 
-    def filtered(self, shares: FloatArray, alike: IntArray, fraction: float, rng: np.random.Generator) -> DeepKnowledge:
-        """Draw representatives of the given pairs, and drop those with the lowest impact and those that cost nothing.
+    @property
+    def n_pairs(self) -> int:
+        """Number of distinct given must-links and cannot-links."""
+        return len(self.must_link) + len(self.cannot_link)
 
-        A row costs minus the logarithm of its share in a cluster. A fraction of the must-links with a negative impact
-        is dropped, and of the cannot-links. Classes, groups and triplets are not changed.
+    def filtered(self, shares: FloatArray, alike: IntArray, fraction: float, rng: np.random.Generator) -> DeepKnowledge:
+        """Drop a fraction of the must-links with a negative impact, and of the cannot-links; represent the others.
+
+        The score of a given pair is the mean impact of some of its representatives, where a row costs minus the
+        logarithm of its share in a cluster. Classes, groups and triplets are not changed.
         """
-        n_draws = draws_for(fraction) if alike.shape[1] > 1 else 1
-        must, cannot = (one.represented(alike, rng, n_draws) for one in (self.must_link, self.cannot_link))
-        if len(must) + len(cannot) == 0:
-            return self
+        n_draws = N_SCORED if alike.shape[1] > 1 else 1
+        kinds = self.must_link, self.cannot_link
+        (must, must_place), (cannot, cannot_place) = (one.draws(alike, rng, n_draws) for one in kinds)
         model = fixed_model("network", -np.log(np.maximum(shares, SMALLEST)))
-        found = impact_of(model, _stated(must, cannot, len(shares)), max_iter=DUAL_ROUNDS)
-        free = -FREE * found.unit
-        together, apart = ((shares[each.rows[:, 0]] * shares[each.rows[:, 1]]).sum(axis=1) for each in (must, cannot))
-        return replace(
-            self,
-            must_link=must.kept(found.must_link_score, 1 - together, free, fraction, n_draws, rng),
-            cannot_link=cannot.kept(found.cannot_link_score, apart, free, fraction, n_draws, rng),
+        stated = Constraints(
+            must,
+            cannot,
+            must_link_confidence=self.must_link.confidence[must_place],
+            cannot_link_confidence=self.cannot_link.confidence[cannot_place],
+            n_samples=len(shares),
         )
+        found = impact_of(model, stated, max_iter=DUAL_ROUNDS)
+        means = (
+            mean_by_place(found.must_link_score, must_place, len(self.must_link)),
+            mean_by_place(found.cannot_link_score, cannot_place, len(self.cannot_link)),
+        )
+        kept = [one.without_lowest(mean, -FREE * found.unit, fraction) for one, mean in zip(kinds, means, strict=True)]
+        return replace(self, must_link=kept[0].represented(alike, rng), cannot_link=kept[1].represented(alike, rng))
 
     def filtered_by_kmeans(self, embedding: SingleArray, centers: SingleArray, fraction: float) -> DeepKnowledge:
         """Keep the given pairs with a negative impact on k-means in the embedding, without the lowest (Algorithm 9).
 
         K-means starts from the centres of the network. Both kinds are ranked together.
         """
-        if len(self.must_link) + len(self.cannot_link) == 0:
+        if self.n_pairs == 0:
             return self
         mean = embedding.mean(axis=0, dtype=np.float64)
         model = squared_model(
             np.ascontiguousarray(embedding - mean), len(centers), centers - mean, np.random.default_rng(0)
         )
-        stated = _stated(self.must_link, self.cannot_link, len(embedding))
+        stated = Constraints(
+            self.must_link.rows,
+            self.cannot_link.rows,
+            must_link_confidence=self.must_link.confidence,
+            cannot_link_confidence=self.cannot_link.confidence,
+            n_samples=len(embedding),
+        )
         kept = filter_by_impact(impact_of(model, stated, max_iter=DUAL_ROUNDS), fraction)
         return replace(
             self,
@@ -264,13 +257,3 @@ class DeepKnowledge:
                 places[ends[1] :].reshape(-1, 3),
                 overall - shares[batch].mean(axis=0),
             )
-
-
-def _stated(must: Pairs, cannot: Pairs, n_rows: int) -> Constraints:
-    return Constraints(
-        must.rows,
-        cannot.rows,
-        must_link_confidence=must.confidence,
-        cannot_link_confidence=cannot.confidence,
-        n_samples=n_rows,
-    )

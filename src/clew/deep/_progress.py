@@ -13,13 +13,13 @@ _logger = logging.getLogger(__name__)
 class DeepProgress(NamedTuple):
     """Progress of a fit, which `callback` gets after each round."""
 
-    stage: str  # "pre-training" or "clustering"
+    stage: str  # "pre-training", "clustering" or "filtering"
     n_iter: int
     max_iter: int
     objective: float  # the reconstruction error while pre-training
     changed: float  # share of the rows that changed their cluster in the last round
     seconds: float  # since the stage began
-    seconds_left: float  # until max_iter, at the mean speed so far; clustering may stop earlier
+    seconds_left: float  # until max_iter, at the mean speed so far; clustering and filtering may stop earlier
 
 
 class Reporter:

@@ -81,29 +81,38 @@ def deep_clustering(
     tol: float,
     callback: Callable[[DeepProgress], Any] | None = None,
 ) -> DeepClusters:
-    """Train encoder and centres on rows and constraints (thesis Algorithm 9), from a pre-trained network."""
+    """Train encoder and centres on rows and constraints, from a pre-trained network.
+
+    The filter of Algorithm 9 judges pairs by clusters. With the rule "soft", it begins when training on all pairs has
+    ended, because clusters that have not learned from pairs would call right pairs wrong.
+    """
     training = Training(shape, network, learning_rate)
     training.start_clustering(centers, learning_rate)
-    report = Reporter("clustering", max_iter, callback)
     now = _assigned(rows, shape, training)
     used, history, changed = knowledge, [objective(now.shares, knowledge, weights)], list[float]()
-    for n_iter in range(1, max_iter + 1):
-        if filter_fraction is None:
-            used = knowledge.represented(alike, rng)
-        elif filter_rule == "soft":
-            used = knowledge.filtered(now.shares, alike, filter_fraction, rng)
-        else:
-            used = knowledge.filtered_by_kmeans(now.embedding, training.centers, filter_fraction)
-            used = used.represented(alike, rng)
-        targets = target_distribution(now.shares)
-        for step in used.steps(rows, now.shares, targets, batch_size, rng, alike):
-            training.cluster(step, weights)
-        before, now = now.labels, _assigned(rows, shape, training)
-        changed.append(float((now.labels != before).mean()))
-        history.append(objective(now.shares, knowledge, weights))
-        _refuse_divergence("clustering", n_iter, history[-1], learning_rate)
-        if report(n_iter, history[-1], changed[-1]) is False or changed[-1] < tol:
-            break
+
+    def choose(stage: str) -> DeepKnowledge:
+        if filter_fraction is not None and filter_rule == "kmeans":
+            kept = knowledge.filtered_by_kmeans(now.embedding, training.centers, filter_fraction)
+            return kept.represented(alike, rng)
+        if filter_fraction is not None and stage == "filtering":
+            return knowledge.filtered(now.shares, alike, filter_fraction, rng)
+        return knowledge.represented(alike, rng)
+
+    has_filter = filter_rule == "soft" and bool(filter_fraction) and knowledge.n_pairs > 0
+    for stage in ("clustering", "filtering") if has_filter else ("clustering",):
+        report = Reporter(stage, max_iter, callback)
+        for n_iter in range(1, max_iter + 1):
+            used = choose(stage)
+            targets = target_distribution(now.shares)
+            for step in used.steps(rows, now.shares, targets, batch_size, rng, alike):
+                training.cluster(step, weights)
+            before, now = now.labels, _assigned(rows, shape, training)
+            changed.append(float((now.labels != before).mean()))
+            history.append(objective(now.shares, knowledge, weights))
+            _refuse_divergence(stage, n_iter, history[-1], learning_rate)
+            if report(n_iter, history[-1], changed[-1]) is False or changed[-1] < tol:
+                break
     return DeepClusters(training.weights, training.centers, now.labels, used, history, changed)
 
 

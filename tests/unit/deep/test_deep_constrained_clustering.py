@@ -167,16 +167,50 @@ def test_filter_by_kmeans_uses_only_pairs_with_impact(torch, seed):
     assert n_used(everything) == 30 > n_used(some) > n_used(fewer)
 
 
-def test_filter_leaves_out_given_pairs_without_a_representative(torch, seed):
+def test_filter_begins_when_training_on_all_pairs_has_ended(torch, seed):
     X, hidden = blobs(seed)
     known = Constraints.sample(hidden, 60, noise=0.3, random_state=seed)
-    model = DeepConstrainedClustering(3, filter_fraction=0.9, **SMALL | {"pretrain_epochs": 20})
-    model.fit(X, constraints=known)
+    options = SMALL | {"pretrain_epochs": 20}
+    seen = []
+
+    def note(now):
+        seen.append((now.stage, now.n_iter, now.max_iter))
+
+    plain = DeepConstrainedClustering(3, **options).fit(X, constraints=known)
+    model = DeepConstrainedClustering(3, filter_fraction=0.9, callback=note, **options).fit(X, constraints=known)
+    n_first = plain.n_iter_
+    assert model.objective_history_[: n_first + 1].tolist() == plain.objective_history_.tolist()
+    assert seen[20 : 20 + n_first] == [("clustering", place + 1, 4) for place in range(n_first)]
+    assert seen[20 + n_first :] == [("filtering", place + 1, 4) for place in range(model.n_iter_ - n_first)]
+    assert model.n_iter_ > n_first
     for stated, used in (
         (known.must_link, model.used_must_link_),
         (known.cannot_link, model.used_cannot_link_),
     ):
         assert {*map(tuple, used.tolist())} < {*map(tuple, np.sort(stated, axis=1).tolist())}
+
+
+def test_filter_drops_mostly_wrong_pairs(torch, seed):
+    """Well separated classes and one wrong answer of five."""
+    X, hidden = blobs(seed, 240)
+    known = Constraints.sample(hidden, 80, noise=0.2, random_state=seed)
+    options = SMALL | {"layers": 32, "pretrain_epochs": 30, "max_iter": 20, "penalty": 3.0}
+    model = DeepConstrainedClustering(3, filter_fraction=0.8, **options).fit(2 * X, constraints=known)
+
+    def n_wrong(must, cannot):
+        return (hidden[must[:, 0]] != hidden[must[:, 1]]).sum() + (hidden[cannot[:, 0]] == hidden[cannot[:, 1]]).sum()
+
+    n_used = len(model.used_must_link_) + len(model.used_cannot_link_)
+    n_all = n_wrong(known.must_link, known.cannot_link)
+    n_dropped = n_all - n_wrong(model.used_must_link_, model.used_cannot_link_)
+    assert n_dropped >= max(0.4 * n_all, 0.8 * (80 - n_used))
+
+
+def test_a_filter_of_nothing_is_no_filter(torch, seed):
+    X, hidden = blobs(seed)
+    known = Constraints.sample(hidden, 30, random_state=seed)
+    plain = DeepConstrainedClustering(3, **SMALL).fit(X, constraints=known)
+    assert_same_state(plain, DeepConstrainedClustering(3, filter_fraction=0, **SMALL).fit(X, constraints=known))
 
 
 def test_filter_without_pairs_is_no_filter(torch, seed):
