@@ -143,3 +143,21 @@ def test_garbage_is_collected_after_opening_as_before(tmp_path):
             assert gc.isenabled() == before
         finally:
             gc.enable()
+
+
+def test_what_was_read_is_old_for_the_garbage_collector_and_frozen_objects_stay_frozen(tmp_path):
+    Session.create(tmp_path / "toy.clew", X).close()
+    are_frozen = gc.get_freeze_count() > 0
+    try:
+        gc.unfreeze()
+        with Session.open(tmp_path / "toy.clew") as session:
+            assert gc.get_freeze_count() == 0
+            assert any(one is session._state for one in gc.get_objects(generation=2))
+        gc.freeze()
+        n_frozen = gc.get_freeze_count()
+        with Session.open(tmp_path / "toy.clew"):
+            assert gc.get_freeze_count() > n_frozen / 2  # a few objects have gone
+    finally:
+        gc.unfreeze()
+        if are_frozen:
+            gc.freeze()
