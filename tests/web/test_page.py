@@ -799,3 +799,15 @@ def test_a_cell_without_a_value_is_not_marked_as_a_difference(browser, suppliers
     assert "n/a" in page.locator(".few").inner_text()
     assert page.locator(".few .card mark").all_inner_texts() == ["crm", "shop"]
     page.close()
+
+
+def test_a_telephone_shows_two_records_side_by_side_and_the_answers(browser, suppliers):
+    page = browser.new_page(viewport={"width": 400, "height": 600})
+    page.set_default_timeout(PATIENCE)
+    page.goto(suppliers.page)
+    page.locator(".cards .card:not(.skeleton)").nth(1).wait_for()
+    left, right = (one.bounding_box() for one in page.locator(".cards .card").all())
+    assert left["y"] == right["y"] and left["x"] + left["width"] <= right["x"]
+    same = page.locator(".answer.same").bounding_box()
+    assert same["y"] + same["height"] <= 600
+    page.close()
