@@ -9,6 +9,8 @@ import pytest
 from sklearn.datasets import make_blobs
 
 from clew import ConstrainedGaussianMixture, Constraints
+from clew.active import DIFFERENT
+from clew.active._knowledge import Knowledge
 from clew.exceptions import (
     ContradictoryConstraintsError,
     DataError,
@@ -16,7 +18,9 @@ from clew.exceptions import (
     InfeasibleConstraintsError,
     ParameterError,
 )
+from clew.mixture._constrained_gaussian_mixture import as_closed
 from clew.mixture._gaussians import estimate
+from tests.helpers import random_knowledge
 
 X, Y = make_blobs(90, centers=[[0, 0], [6, 0], [0, 6]], random_state=0)
 
@@ -99,3 +103,20 @@ def test_pairs_below_min_confidence_are_left_out():
     known = Constraints(cannot_link=[(0, 1)], cannot_link_confidence=[0.4], n_samples=90)
     model = ConstrainedGaussianMixture(3, min_confidence=0.5, random_state=0).fit(X, constraints=known)
     np.testing.assert_array_equal(model.probabilities_, model.fit(X).probabilities_)
+
+
+def test_constraints_from_a_closure_have_the_same_closure(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        known = random_knowledge(rng, 9)
+        closed = known.closure()
+        again = as_closed(closed, known).closure()
+        np.testing.assert_array_equal(again.component_of, closed.component_of)
+        np.testing.assert_array_equal(again.labels, closed.labels)
+        np.testing.assert_array_equal(apart(again), apart(closed))
+
+
+def apart(closed):
+    """Which rows are separated, as a matrix."""
+    view = Knowledge(closed)
+    return [[view.relation(one, two) is DIFFERENT for one in range(9)] for two in range(9)]
