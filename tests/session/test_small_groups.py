@@ -87,6 +87,19 @@ def test_labels_have_probabilities_and_golden_records_merge_groups(session, tmp_
     ]  # fmt: skip
 
 
+def test_rows_have_the_probabilities_that_are_exported(session, tmp_path):
+    session.export("labels", tmp_path / "labels.csv")
+    exported = {row["id"]: float(row["probability"]) for row in read_csv(tmp_path / "labels.csv")}
+    found = session.probabilities()
+    assert {row: round(one, 6) for row, one in found.items()} == exported
+    assert {row: session.probability_of(row) for row in found} == found
+    for cluster in session.clusters():
+        least = min(session.members(cluster.id), key=found.get)
+        assert found[cluster.borderline[0]] == found[least]
+    session.merge(session.cluster_of("p1"), session.cluster_of("p5"))
+    assert session.probability_of("p5") == session.probabilities()["p5"]
+
+
 def test_contradictory_answers_are_kept_and_nothing_is_lost(session):
     said = [("p1", "p2", "same"), ("p2", "p3", "same"), ("p1", "p3", "different")]
     session.import_answers([{"id_1": one, "id_2": two, "answer": answer} for one, two, answer in said])

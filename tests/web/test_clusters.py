@@ -39,8 +39,7 @@ def test_clusters_have_the_texts_of_a_typical_row_as_a_title_and_their_smallest_
         {"id": 2, "list": "shop", "name": "Anne Meyer", "city": "unknown"},
         {"id": 3, "list": "crm", "name": "Bob Smith", "city": "Rome"},
     ]
-    settings = {"groups": "small", "source": "list", "method": "match-clustering"}
-    with Session.create(tmp_path / "p.clew", rows, id_column="id", **settings) as session:
+    with Session.create(tmp_path / "p.clew", rows, id_column="id", groups="small", source="list") as session:
         session.import_answers([(1, 2, "same")])
         session.fit()
         pair, single = show.clusters(session)

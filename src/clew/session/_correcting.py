@@ -102,8 +102,8 @@ class Correcting:
         with self._project.reading():
             if refit and self._state.ledger.is_stale:
                 self.fit()
-            rows, found = self._state.rows, self._state.labelling.probability
-            return {rows.ids[row]: float(found[row]) for row in rows.present if not np.isnan(found[row])}
+            rows, found = self._state.rows, self._state.probability().tolist()
+            return {rows.ids[row]: one for row, one in zip(rows.present, found, strict=True) if one == one}
 
     def clusters(self, *, refit: bool = True) -> list[Cluster]:
         """The clusters in order of their ids, with typical and borderline rows."""
@@ -111,7 +111,7 @@ class Correcting:
             if refit and self._state.ledger.is_stale:
                 self.fit()
             now = self._state.labelling
-            return with_examples(self._state.rows, now.present, self._state.ledger.names(), now.present_probability)
+            return with_examples(self._state.rows, now.present, self._state.ledger.names(), self._state.probability())
 
     def name_cluster(self, cluster: int, name: str, *, annotator: str = "me") -> None:
         """Name a cluster. The name belongs to the cluster id. An empty name removes it."""

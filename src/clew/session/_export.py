@@ -12,7 +12,6 @@ from clew.datasets import golden_records
 from clew.exceptions import ParameterError
 from clew.session._labelling import groups_of
 from clew.session._state import SessionState
-from clew.session._strategies import made, strategy_in
 
 WHAT = ("labels", "groupings", "golden", "constraints", "answers")
 _COLUMNS = ("id_1", "id_2", "answer", "confidence", "annotator", "time", "seconds", "source", "comment")
@@ -71,14 +70,8 @@ def _golden(state: SessionState) -> dict[str, Any]:
 
 def _probability(state: SessionState) -> dict[str, Any]:
     """Probability that each row belongs to its cluster, by the last fit or by the strategy that made the clusters."""
-    fitted = state.labelling.present_probability
-    if not np.isnan(fitted).all():
-        return {"probability": fitted.round(6)}  # the log stores single precision
-    settings = state.ledger.settings
-    if settings["method"] is not None:
-        return {}
-    found = made(strategy_in(settings)).probabilities(state.known.driver.view, state.labelling.present)
-    return {} if found is None else {"probability": found}
+    found = state.probability()
+    return {} if np.isnan(found).all() else {"probability": found.round(6)}  # the log stores single precision
 
 
 def _answers(state: SessionState) -> dict[str, Any]:

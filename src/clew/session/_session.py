@@ -341,7 +341,11 @@ class Session:
     def probability_of(self, row: Any) -> float | None:
         """Probability of a row's cluster. None if the method has none, or if the row was moved or added since."""
         with self._project.reading():
-            found = float(self._state.labelling.probability[self._state.rows.find(row)])
+            state = self._state
+            if state.ledger.settings.get("groups") == "small":
+                found = float(state.probability()[state.rows.find_present(row)])
+            else:
+                found = float(state.labelling.probability[state.rows.find(row)])
             return None if math.isnan(found) else found
 
     def members(self, cluster: int) -> list[Any]:
@@ -615,8 +619,8 @@ class Session:
     def probabilities(self, *, refit: bool = True) -> dict[Any, float]:
         """Probability of the cluster of each present row, by row id, if the method of the session has probabilities.
 
-        Mixtures and ``graph-propagation`` have them. Rows that corrections moved, and rows added since the last fit,
-        are left out.
+        Mixtures, ``graph-propagation`` and small groups have them. Rows that corrections moved, and rows added since
+        the last fit, are left out, except in small groups.
         """
         return self._correcting.probabilities(refit=refit)
 

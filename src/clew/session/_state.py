@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from clew.datasets import Table
 from clew.exceptions import ClewError, DataError
 from clew.session._conflicts import Conflicts
@@ -24,7 +27,10 @@ from clew.session._planning import Planner
 from clew.session._review import Reviews
 from clew.session._settings import ENCODING
 from clew.session._store import Lease
+from clew.session._strategies import has_small_groups, made, strategy_in
 from clew.session._table import ProjectRows
+
+FloatArray = npt.NDArray[np.float64]
 
 
 class _Parts(NamedTuple):
@@ -68,6 +74,7 @@ class SessionState:
         self.problem: ClewError | None = None
         self.is_torn = False
         self._grown: tuple[bytes, ProjectRows] | None = None
+        self._own_probability: tuple[int, FloatArray] | None = None
         for event in events:
             self.ledger.apply(event)
         rows = self._rows_of(grown)
@@ -76,6 +83,23 @@ class SessionState:
             self.leases.bind(self.ledger, self.rows, self.known)
         except Exception as error:
             self.problem = _problem(error, self.ledger)
+
+    def probability(self) -> FloatArray:
+        """Probability of the cluster of each present row, NaN where there is none.
+
+        It is that of the last fit, or else that of the strategy, if it has made the clusters. The latter is found once
+        for the same clusters, so that later answers do not change it before the next fit.
+        """
+        fitted, settings = self.labelling.present_probability, self.ledger.settings
+        if settings["method"] is not None or not self.ledger.fitted_version or not np.isnan(fitted).all():
+            return fitted
+        if not has_small_groups(settings, self.known.driver):
+            return fitted
+        if self._own_probability is None or self._own_probability[0] != self.labelling.changed_at:
+            strategy, labels = made(strategy_in(settings)), self.labelling.present
+            found = strategy.probabilities(self.known.driver.view, labels)
+            self._own_probability = self.labelling.changed_at, fitted if found is None else found
+        return self._own_probability[1]
 
     def _rows_of(self, grown: tuple[bytes, ProjectRows] | None) -> Callable[[], ProjectRows]:
         """Read the data, and return the function that makes rows from it."""
