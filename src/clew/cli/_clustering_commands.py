@@ -101,7 +101,7 @@ def cluster(
         typer.Option(
             metavar="FILE",
             help="File for one merged row per cluster: in each column the most frequent value, of equally frequent "
-            "ones the longest, then the first.",
+            "ones a value that is common elsewhere, then the longest.",
         ),
     ] = None,
     label_column: Annotated[

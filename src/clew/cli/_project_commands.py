@@ -224,7 +224,8 @@ def export(
     groupings     the same, with a column for each other way to group the rows
                   that was kept on the page
     golden        one merged row per cluster: in each column the most frequent
-                  value, of equally frequent ones the longest, then the first
+                  value, of equally frequent ones a value that is common
+                  elsewhere, then the longest
     constraints   answers and corrections in force, for clew cluster -c
     answers       every answer with its annotator, time and duration
 

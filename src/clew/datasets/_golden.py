@@ -12,6 +12,8 @@ from clew.datasets._read import Table
 from clew.datasets._written import NO_VALUES
 from clew.exceptions import DataError
 
+# Ties go to a value that at least this many records of other groups have: an error is rarely made so often.
+_COMMON = 5
 # Whole numbers below this are exact as floats.
 _EXACT = 2.0**53
 
@@ -19,9 +21,9 @@ _EXACT = 2.0**53
 def golden_records(data: Any, groups: Any) -> Table:
     """Merge the records of each group into one.
 
-    In each column, the most frequent value that is not missing is chosen. Ties go to the longest text, and then to the
-    first row. Cells such as "-" and "unknown" are missing. A column in which a group has no value stays empty. Whole
-    numbers are written as integers.
+    In each column, the most frequent value that is not missing is chosen. Ties go to a value that at least five records
+    of other groups have, then to the longest text, and then to the first row. Cells such as "-" and "unknown" are
+    missing. A column in which a group has no value stays empty. Whole numbers are written as integers.
 
     Parameters
     ----------
@@ -72,7 +74,8 @@ def _golden_values(values: npt.NDArray[Any], place: npt.NDArray[np.int64], n_gro
     lengths = np.array([len(str(value)) for value in distinct.tolist()], dtype=np.int64)
     keys, first, counts = np.unique(place[rows] * len(distinct) + value_of, return_index=True, return_counts=True)
     group, value = np.divmod(keys, max(len(distinct), 1))
-    order = np.lexsort((first, -lengths[value], -counts, group))
+    is_rare = np.bincount(value_of, minlength=len(distinct))[value] - counts < _COMMON
+    order = np.lexsort((first, -lengths[value], is_rare, -counts, group))
     best = order[np.unique(group[order], return_index=True)[1]]
     golden[group[best]] = values[rows[first[best]]]
     return _as_whole(golden)

@@ -22,17 +22,17 @@ from clew.datasets._read import MISSING
 
 # Words for "no value". They are missing values in columns of numbers and dates, but not in categories.
 PLACEHOLDERS = frozenset(
-    {"-", "--", "---", "–", "—", ".", "..", "...", "x", "xx", "unknown", "unk", "tbd", "tba", "tbc", "missing", "nil",
-     "n.a.", "n.a", "na.", "n.d.", "nd", "not available", "not applicable", "no data", "pending", "undefined", "#n/a",
-     "#na", "#value!", "#div/0!", "#ref!", "#num!", "#name?", "#null!", "<na>", "nat", "k.a.", "k. a.", "unbekannt",
-     "keine angabe", "offen"}
+    {"-", "--", "---", "–", "—", ".", "..", "...", "x", "xx", "xxx", "unknown", "unk", "tbd", "tba", "tbc", "missing",
+     "nil", "n.a.", "n.a", "na.", "n.d.", "nd", "not available", "not applicable", "no data", "pending", "undefined",
+     "#n/a", "#na", "#value!", "#div/0!", "#ref!", "#num!", "#name?", "#null!", "<na>", "nat", "k.a.", "k. a.",
+     "unbekannt", "keine angabe", "offen"}
 )  # fmt: skip
 
 # Placeholders that are no value of a record's text either. Words such as "x", "nil" and "pending" may be values.
 NO_VALUES = MISSING | frozenset(
-    {"-", "--", "---", "–", "—", ".", "..", "...", "??", "???", "unknown", "tbd", "tba", "tbc", "n.a.", "n.a", "na.",
-     "n.d.", "not available", "not applicable", "no data", "undefined", "#n/a", "#na", "#value!", "#div/0!", "#ref!",
-     "#num!", "#name?", "#null!", "<na>", "k.a.", "k. a.", "unbekannt", "keine angabe"}
+    {"-", "--", "---", "–", "—", ".", "..", "...", "??", "???", "xxx", "unknown", "tbd", "tba", "tbc", "n.a.", "n.a",
+     "na.", "n.d.", "not available", "not applicable", "no data", "undefined", "#n/a", "#na", "#value!", "#div/0!",
+     "#ref!", "#num!", "#name?", "#null!", "<na>", "k.a.", "k. a.", "unbekannt", "keine angabe"}
 )  # fmt: skip
 
 # Number of cells that are tried first, because most text columns are neither numbers nor dates.

@@ -20,8 +20,15 @@ def test_the_most_frequent_value_wins_then_the_longest_then_the_first():
     assert golden(["cd", "ab"], [0, 0]) == ["cd"]
 
 
+@pytest.mark.parametrize(("n_others", "found"), [(4, "Hambburg"), (5, "Hamburg")])
+def test_a_value_that_five_records_of_other_groups_have_wins_a_tie(n_others, found):
+    others = list(range(2, 2 + n_others))
+    assert golden(["Hambburg", "Hamburg", *["Hamburg"] * n_others], [0, 0, *others])[0] == found
+    assert golden(["Hambburg", "Hambburg", "Hamburg", *["Hamburg"] * n_others], [0, 0, 0, *others])[0] == "Hambburg"
+
+
 def test_missing_values_do_not_count():
-    assert golden(["", "n/a", "x", "NULL"], [0, 0, 0, 0]) == ["x"]
+    assert golden(["", "n/a", "x", "NULL", "xxx"], [0, 0, 0, 0, 0]) == ["x"]
     assert golden(["-", "-", "x", "unknown", "unknown"], [0, 0, 0, 0, 0]) == ["x"]
     assert golden(["", "x"], [0, 1]) == ["", "x"]
 
