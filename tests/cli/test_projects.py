@@ -105,8 +105,8 @@ def test_import_tells_what_became_of_each_answer(clew, project, blobs):
     assert "6 answers read from more.csv (clew): 4 same, 1 different, 1 unsure" in text
     assert "imported 3" in text
     assert "known 1 were in the project already" in text
-    assert "skipped 1 name a row that the project does not have: zebra" in text
-    assert "skipped 1 pair a row with itself: d" in text
+    assert "skipped 1 about a row that the project does not have: zebra" in text
+    assert "skipped 1 about one row twice: d" in text
     again = json.loads(clew("import", "data.clew", "more.csv", "--annotator", "ada", "--json").stdout)
     assert (again["taken"], again["known"], len(again["skipped"])) == (0, 4, 2)
 
@@ -114,7 +114,7 @@ def test_import_tells_what_became_of_each_answer(clew, project, blobs):
 def test_contradicting_answers_are_counted_and_kept_out(clew, project, blobs):
     (blobs / "more.csv").write_text("id_1,id_2,answer\nb,e,same\n")
     result = clew("import", "data.clew", "more.csv")
-    assert "1 conflict with other answers, not used until resolved" in " ".join(result.stdout.split())
+    assert "1 conflict with other answers to resolve" in " ".join(result.stdout.split())
     assert "clew review data.clew" in " ".join(result.stdout.split())
     assert cluster("b") != cluster("e")
 
@@ -236,8 +236,11 @@ def test_status_as_json(clew, project):
     assert told["progress"]["can_stop"] in (True, False) and told["progress"]["reason"]
     assert sorted(entry["size"] for entry in told["clusters"]) == [4, 4, 4]
     assert told["people"] == [
-        {"annotator": "ada", "answered": 4, "shared": 0, "agreed": 0, "looks_wrong": 0, "error_rate": None}
-    ]
+        {
+            "annotator": "ada", "answered": 4, "shared": 0, "agreed": 0, "looks_wrong": 0, "error_rate": None,
+            "corrected": 0,
+        }
+    ]  # fmt: skip
 
 
 def test_status_says_how_many_answers_of_each_person_look_wrong(clew, project):
@@ -245,15 +248,16 @@ def test_status_says_how_many_answers_of_each_person_look_wrong(clew, project):
     with Session.open("data.clew") as session:
         session.set(error_rate=0.1)
     text = " ".join(clew("status", "data.clew").stdout.split())
-    assert "look wrong 0 of 4 answers by ada" in text
+    assert "person answers others agree look wrong corrected error rate ada 4 0 0 " in text
 
 
 def test_status_tells_people_conflicts_and_what_is_new(clew, project):
     with Session.open("data.clew") as session:
         session.import_answers([("a", "b", "same"), ("a", "e", "same"), ("a", "i", "different")], annotator="bob")
     text = " ".join(clew("status", "data.clew").stdout.split())
-    assert "people ada 4, bob 3, kappa of ada and bob 0.40" in text
-    assert "1 conflict to be resolved: clew review data.clew" in text
+    assert "kappa ada and bob 0.40" in text
+    assert "ada 4 2 of 3 0 0 " in text and "bob 3 2 of 3 1 0 " in text
+    assert "conflicts 1 to resolve: clew review data.clew" in text
     assert "There are new answers or corrections since the last fit" in text
 
 
@@ -431,7 +435,9 @@ def test_review_lists_conflicts_and_suspicious_answers(clew, project):
     assert result.exit_code == 0, result.output
     text = " ".join(result.stdout.split())
     assert "People disagree about a and b:" in text
-    assert f"clew correct data.clew resolve {conflict_id()} change ANSWER | withdraw CORRECTION | soft | unsure" in text
+    with Session.open("data.clew") as session:
+        changes = " | ".join(f"change {answer}" for answer in session.conflicts()[0].answers)
+    assert f"clew correct data.clew resolve {conflict_id()} {changes} | soft | unsure" in text
     assert "said the opposite about the same pair." in text
     assert "clew correct data.clew answer NUMBER" in text
     told = json.loads(clew("review", "data.clew", "--json").stdout)

@@ -468,6 +468,7 @@ def test_answers_stay_evidence_after_wrong_ones_were_corrected(store_url):
             session.resolve(conflict, "change", answer_id=conflict.answers[1])
         assert not session.conflicts()
         assert None not in [one.error_rate for one in session.agreement().people]
+        assert [(one.annotator, one.corrected) for one in session.agreement().people] == [("ann", 0), ("bob", 2)]
         before = everything(session)
         session = reopened(session, store_url)
         assert everything(session) == before

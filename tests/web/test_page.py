@@ -287,6 +287,35 @@ def test_a_contradiction_is_shown_as_a_chain_and_settled(page, server):
     assert answers_of(server)[-1] == (friend, other, "unsure")
 
 
+def test_people_who_disagree_are_listed_and_compared(page, server):
+    rows = sorted(server.get("labels"))
+    pairs = list(zip(rows[0:10:2], rows[1:10:2], strict=True))
+    for name, word in (("ann", "same"), ("bob", "different")):
+        lines = "".join(f"{one},{two},{word},{name}\n" for one, two in pairs[:4])
+        server.post_file(f"answers/import?name={name}.csv&annotator={name}", f"id_1,id_2,answer,annotator\n{lines}")
+    server.post_file(
+        "answers/import?name=3.csv&annotator=x", f"id_1,id_2,answer,annotator\n{pairs[4][0]},{pairs[4][1]},same,BOB\n"
+    )
+    page.goto(f"http://127.0.0.1:{server.port}/#review")
+    page.locator("[data-conflict]").first.wait_for()
+    assert page.locator("[data-conflict]").count() == 3
+    page.get_by_role("button", name="Show all 4 contradictions").click()
+    page.locator("[data-conflict]").nth(3).click()
+    page.get_by_role("dialog").get_by_role("button", name="Mark all of them as not sure").click()
+    page.get_by_text("Resolved.").wait_for()
+    assert [answer for *_, answer in answers_of(server)].count("unsure") == 2
+    page.keyboard.press("Alt+6")
+    page.locator(".people").wait_for()
+    cells = [row.split("\t")[:3] for row in page.locator(".people tbody").inner_text().split("\n")]
+    assert cells == [["ann", "4", "1 of 4"], ["bob", "5", "1 of 4"]]
+    page.keyboard.press("Alt+5")
+    page.locator("table.log").wait_for()
+    who = page.locator(".filters select").nth(1)
+    assert len(who.inner_text().split("\n")) == 3
+    who.select_option(index=2)
+    page.get_by_text("5 of 9 answers").wait_for()
+
+
 def test_the_cheapest_repair_of_a_contradiction_is_one_key(page, server):
     one, two, three = sorted(server.get("labels"))[:3]
     lines = f"{one},{two},same,1\n{two},{three},same,0.6\n{one},{three},different,1\n"

@@ -25,6 +25,14 @@ def changeable(conflict: Conflict) -> list[int]:
     return list(dict.fromkeys(event for link in conflict.links for event in link.events))
 
 
+def choices(conflict: Conflict) -> str:
+    """Return the arguments of ``clew correct PROJECT resolve NUMBER`` that can resolve a conflict."""
+    order = changeable(conflict)
+    changes = [f"change {event}" for event in order if event in conflict.answers]
+    withdrawals = [f"withdraw {event}" for event in order if event in conflict.corrections]
+    return " | ".join([*changes, *withdrawals, "soft", "unsure"])
+
+
 def chain_table(conflict: Conflict, *, numbered: bool) -> Table:
     """Return the steps of a conflict as a table; with `numbered`, steps that can be changed have a number."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
@@ -44,10 +52,10 @@ def settle(session: Session, conflict: Conflict, keys: Keyboard, console: Consol
     console.print(Text(conflict_heading(conflict), "bold red"))
     console.print(chain_table(conflict, numbered=True))
     order = changeable(conflict)
-    withdrawn = "undo it" if conflict.kind == "correction" else "mark unsure"
+    unsure = {"correction": "undo it", "disagreement": "mark all unsure"}.get(conflict.kind, "mark the last one unsure")
     console.print(
         "[bold]1–9[/bold] change that answer, or undo that correction   [bold]P[/bold] keep all as preferences   "
-        f"[bold]Space[/bold] {withdrawn}   [bold]L[/bold] later"
+        f"[bold]Space[/bold] {unsure}   [bold]L[/bold] later"
     )
     if conflict.cheapest:
         console.print(Text.assemble(("R", "bold"), f" cheapest repair: {_repair_words(conflict, order)}"))
@@ -66,7 +74,8 @@ def settle(session: Session, conflict: Conflict, keys: Keyboard, console: Consol
         left = [one for one in session.conflicts() if one.id == conflict.id]
         console.print("Resolved." if not left else "Recorded, but a contradiction remains:", style="bold")
         return settle(session, left[0], keys, console, annotator) if left else True
-    console.print("Postponed: it is recorded, but not used until the conflict is resolved.", style="dim")
+    waits = "not used" if conflict.kind == "correction" else "not certain"
+    console.print(f"Postponed: it is recorded, but {waits} until the conflict is resolved.", style="dim")
     return False
 
 

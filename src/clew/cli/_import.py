@@ -74,9 +74,9 @@ def _sorted_out(session: Session, answers: Answers) -> tuple[list[AnswerRecord],
     for one in answers:
         strange = [row for row in (one.id_1, one.id_2) if key_of(row) not in rows]
         if strange:
-            why = "name a row that the project does not have"
+            why = "about a row that the project does not have"
         elif key_of(one.id_1) == key_of(one.id_2):
-            why, strange = "pair a row with itself", [one.id_1]
+            why, strange = "about one row twice", [one.id_1]
         else:
             usable.append(one)
             continue
@@ -107,7 +107,5 @@ def _tell(told: dict[str, Any], project: str) -> None:
         lines.append(("open", f"{_render.counted(told['open'], 'question')} without an answer left out"))
     if told["conflicts"]:
         waits = _render.counted(told["conflicts"], "conflict")
-        lines.append(
-            ("conflicts", Text(f"{waits} with other answers, not used until resolved: clew review {project}", "yellow"))
-        )
+        lines.append(("conflicts", Text(f"{waits} with other answers to resolve: clew review {project}", "yellow")))
     console.print(_render.facts(lines))

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from clew.cli import _render
 from clew.cli._cards import shown
-from clew.cli._conflict import chain_table
+from clew.cli._conflict import chain_table, choices
 from clew.cli._progress import progress
 from clew.cli._project import opened, typed
 from clew.cli._words import conflict_heading
@@ -34,13 +34,7 @@ def run(
     for conflict in conflicts[:most]:
         console.print(Text(f"{conflict.id}  {conflict_heading(conflict)}", "bold red"))
         console.print(chain_table(conflict, numbered=False))
-        console.print(
-            Text(
-                f"clew correct {project} resolve {conflict.id} change ANSWER | withdraw CORRECTION | soft | unsure",
-                "dim",
-            ),
-            soft_wrap=True,
-        )
+        console.print(Text(f"clew correct {project} resolve {conflict.id} {choices(conflict)}", "dim"), soft_wrap=True)
         console.print()
     if len(conflicts) > most:
         console.print(f"and {_render.counted(len(conflicts) - most, 'more conflict')}.")

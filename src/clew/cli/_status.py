@@ -67,24 +67,22 @@ def _tell(told: dict[str, Any], project: str) -> None:
     ]
     if now["seconds"] is not None:
         lines.append(("time", f"{now['seconds']:.1f} s for an answer (median)"))
-    if len(told["people"]) > 1:
-        lines.append(("people", _people(told)))
-    wrong = [
-        f"{one['looks_wrong']:,} of {_render.counted(one['answered'], 'answer')} by {one['annotator']}"
-        for one in told["people"]
-        if one["error_rate"] is not None
-    ]
-    if wrong:
-        lines.append(("look wrong", ", ".join(wrong)))
+    if len(told["people"]) > 1 and not _is_comparable(told["people"]):
+        lines.append(("people", ", ".join(f"{one['annotator']} {one['answered']:,}" for one in told["people"])))
+    kappas = [f"{' and '.join(one['between'])} {one['kappa']:.2f}" for one in told["kappa"] if one["kappa"] is not None]
+    if kappas:
+        lines.append(("kappa", ", ".join(kappas)))
     if now["pending"]:
         lines.append(("waiting", _render.counted(now["pending"], "question")))
     if now["conflicts"]:
-        waits = _render.counted(now["conflicts"], "conflict")
-        lines.append(("conflicts", Text(f"{waits} to be resolved: clew review {project}", "yellow")))
+        lines.append(("conflicts", Text(f"{now['conflicts']:,} to resolve: clew review {project}", "yellow")))
     lines += [("note", Text(note, "yellow")) for note in now["notes"]]
     lines.append(("next", Text(now["reason"], "green" if now["can_stop"] else "")))
     console.print(_render.facts(lines))
     console.print()
+    if _is_comparable(told["people"]):
+        console.print(_people_table(told["people"]))
+        console.print()
     _tell_clusters(told, project)
 
 
@@ -133,11 +131,25 @@ def _counts(clusters: list[dict[str, Any]], n_asked: int | None, n_known: int, k
     return ", ".join(parts)
 
 
-def _people(told: dict[str, Any]) -> str:
-    parts = [f"{person['annotator']} {person['answered']:,}" for person in told["people"]]
-    parts += [
-        f"kappa of {' and '.join(one['between'])} {one['kappa']:.2f}"
-        for one in told["kappa"]
-        if one["kappa"] is not None
-    ]
-    return ", ".join(parts)
+def _is_comparable(people: list[dict[str, Any]]) -> bool:
+    """Whether anything is known about the care of the people: common pairs, corrected answers or error rates."""
+    return any(one["shared"] or one["corrected"] or one["error_rate"] is not None for one in people)
+
+
+def _people_table(people: list[dict[str, Any]]) -> Table:
+    """Return a table of the people: their answers, how often others agree, and their errors."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
+    table.add_column("person", overflow="fold")
+    for heading in ("answers", "others agree", "look wrong", "corrected", "error rate"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in people:
+        rate = one["error_rate"]
+        table.add_row(
+            Text(one["annotator"]),
+            f"{one['answered']:,}",
+            f"{one['agreed']:,} of {one['shared']:,}" if one["shared"] else "",
+            "" if rate is None else f"{one['looks_wrong']:,}",
+            f"{one['corrected']:,}",
+            "" if rate is None else f"{rate:.0%}",
+        )
+    return table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -38,7 +38,9 @@ class PersonAgreement:
         Number of answers that are more likely wrong than right, given all answers and the rows. 0 while answers are
         facts: no error rate is given and no answers contradict each other.
     error_rate : float or None
-        Estimated share of wrong answers. None while answers are facts.
+        Estimated share of wrong answers, as they are now. None while answers are facts.
+    corrected : int
+        Number of answers that somebody has changed to the opposite since.
     """
 
     annotator: str
@@ -47,6 +49,7 @@ class PersonAgreement:
     agreed: int
     looks_wrong: int = 0
     error_rate: float | None = None
+    corrected: int = 0
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,15 @@ class Agreement:
     kappa: dict[tuple[str, str], float | None]
 
 
-def agreement(slots: Iterable[list[Record]], errors: dict[str, AnnotatorErrors] | None = None) -> Agreement:
+def agreement(
+    slots: Iterable[list[Record]],
+    errors: dict[str, AnnotatorErrors] | None = None,
+    first_answer: Callable[[int], Record] | None = None,
+) -> Agreement:
     """Compute agreement from the answers in effect, grouped by pair.
 
-    `errors` are the estimated errors of annotators, by `name_key`. Names that differ only in case or in spaces at the
-    ends are one annotator, under the first spelling.
+    `errors` are the estimated errors of annotators, by `name_key`. `first_answer` gives the first version of an answer,
+    by its number. Names that differ only in case or in spaces at the ends are one annotator, under the first spelling.
     """
     pairs, shared, agreed, answered = [], Counter[str](), Counter[str](), Counter[str]()
     both: dict[tuple[str, str], list[tuple[str, str]]] = {}
@@ -93,12 +100,23 @@ def agreement(slots: Iterable[list[Record]], errors: dict[str, AnnotatorErrors] 
             agreed[person] += sum(given == answer for given in others)
         for one, two in combinations(sorted(answers), 2):
             both.setdefault((one, two), []).append((answers[one], answers[two]))
+    corrected = Counter(
+        names[name_key(record.annotator)]
+        for record in everything
+        if first_answer is not None and {record.answer, first_answer(record.id).answer} == {"same", "different"}
+    )
     people = []
     for person in sorted(answered):
         found = (errors or {}).get(name_key(person), AnnotatorErrors(0, None))
         people.append(
             PersonAgreement(
-                person, answered[person], shared[person], agreed[person], found.looks_wrong, found.error_rate
+                person,
+                answered[person],
+                shared[person],
+                agreed[person],
+                found.looks_wrong,
+                found.error_rate,
+                corrected[person],
             )
         )
     return Agreement(pairs, people, {people: cohens_kappa(given) for people, given in sorted(both.items())})

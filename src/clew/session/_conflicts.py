@@ -83,7 +83,7 @@ class Conflicts:
             if record.answer != "unsure" and not record.aside
         )
         told = "; ".join(f"{link.answer} ({link.said_by})" for link in links)
-        message = f"People disagree about {left} and {right}: {told}. It is not used until somebody decides."
+        message = f"People disagree about {left} and {right}: {told}. Neither answer is certain until somebody decides."
         answers = tuple(one.id for one in records)
         prices = {link.answer: 0.0 for link in links}
         for link in links:

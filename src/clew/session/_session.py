@@ -422,7 +422,7 @@ class Session:
         """Agreement of annotators about pairs that were answered more than once, and how many answers look wrong."""
         with self._project.reading():
             known = self._state.known
-            return agreement(known.slots.values(), known.annotator_errors())
+            return agreement(known.slots.values(), known.annotator_errors(), self._state.ledger.first_answer)
 
     def provenance(self, pair: Sequence[Any]) -> list[Event]:
         """The answers and corrections in use that imply the relation between two rows."""

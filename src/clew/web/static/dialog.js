@@ -96,7 +96,11 @@ export async function conflict(found, unexpected = false) {
   const rows = await rowsOf([...new Set(found.chain)]).catch(() => []);
   const byId = new Map(rows.filter(Boolean).map((row) => [String(row.id), row]));
   const other = (answer) => (answer === "same" ? "different" : "same");
-  const isCorrection = found.kind === "correction";
+  const { unsure, later } = {
+    correction: { unsure: S.conflict.withdrawLast, later: S.conflict.laterCorrection },
+    disagreement: { unsure: S.conflict.unsureAll, later: S.conflict.laterDisagreement },
+    answer: { unsure: S.conflict.unsure, later: S.conflict.laterHint },
+  }[found.kind];
   const repair = found.cheapest.length ? { how: "repair" } : null;
   const chosen = await ask(S.conflict.title, (choose) => [
     found.links.length ? h("p", { class: "hint" }, S.conflict.chain) : h("p", {}, found.message),
@@ -122,8 +126,8 @@ export async function conflict(found, unexpected = false) {
         );
       }),
     ),
-    h("p", { class: "hint" }, isCorrection ? S.conflict.laterCorrection : S.conflict.laterHint),
-  ], [[S.conflict.later, null], [isCorrection ? S.conflict.withdrawLast : S.conflict.unsure, { how: "unsure" }], [S.conflict.soft, { how: "soft" }], ...(repair ? [[S.conflict.repair, repair, "repair"]] : [])], { unexpected, shortcuts: repair ? { r: repair } : {} });
+    h("p", { class: "hint" }, later),
+  ], [[S.conflict.later, null], [unsure, { how: "unsure" }], [S.conflict.soft, { how: "soft" }], ...(repair ? [[S.conflict.repair, repair, "repair"]] : [])], { unexpected, shortcuts: repair ? { r: repair } : {} });
   if (!chosen) return false;
   try {
     await api.resolve(found.id, { ...chosen, annotator: state.annotator });

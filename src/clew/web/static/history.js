@@ -36,7 +36,8 @@ export function history(view) {
       if (events) return await drawEvents();
       answers = (await api.answers()).reverse();
       if (left) return;
-      const people = [...new Set(answers.map((one) => one.annotator))].sort();
+      // Names that differ only in case are one person.
+      const people = [...new Map(answers.map((one) => [nameKey(one.annotator), one.annotator])).values()].sort();
       const before = who.value;
       fill(who, h("option", { value: "" }, S.history.others), people.map((name) => h("option", { value: name, selected: name === before }, name)));
       draw();
@@ -47,7 +48,7 @@ export function history(view) {
 
   function draw() {
     const text = search.value.trim().toLowerCase();
-    const found = answers.filter((one) => (!word.value || one.answer === word.value) && (!who.value || one.annotator === who.value) && (!text || [one.left, one.right, one.annotator, one.comment].some((value) => shown(value).toLowerCase().includes(text))));
+    const found = answers.filter((one) => (!word.value || one.answer === word.value) && (!who.value || nameKey(one.annotator) === nameKey(who.value)) && (!text || [one.left, one.right, one.annotator, one.comment].some((value) => shown(value).toLowerCase().includes(text))));
     fill(count, S.history.shown(found.length, answers.length));
     if (!found.length) return fill(body, h("p", { class: "finished" }, answers.length ? S.history.noneMatch : S.history.none));
     fill(body, h("table", { class: "log" }, head(S.history.columns), h("tbody", {}, found.slice(0, MOST_SHOWN).map(line))));
@@ -102,6 +103,8 @@ export function history(view) {
     },
   };
 }
+
+const nameKey = (name) => name.trim().toLowerCase();
 
 const head = (names) => h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col" }, name))));
 

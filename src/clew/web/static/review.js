@@ -7,12 +7,14 @@ import { button, fill, h, toast } from "./dom.js";
 import { onChange, rowsOf, state } from "./state.js";
 import { S } from "./strings.js";
 
+const MOST_CONFLICTS = 3;
 const percent = (one) => Math.round(100 * one.suspicion);
 
 export function review(view) {
   const place = h("section", { class: "review" });
   fill(view, place);
   let left = false;
+  let allShown = false;
 
   async function load() {
     try {
@@ -28,7 +30,7 @@ export function review(view) {
       fill(
         place,
         h("h1", {}, S.review.title),
-        conflicts.length ? [h("h2", {}, S.review.conflicts), conflicts.map(contradiction)] : null,
+        conflicts.length ? [h("h2", {}, S.review.conflicts), contradictions(conflicts)] : null,
         cards.length ? [h("h2", {}, S.review.suspicious), basis, cards] : null,
         !conflicts.length && !cards.length ? h("div", { class: "finished" }, h("h2", {}, S.review.none), h("p", {}, S.review.noneText), basis) : null,
       );
@@ -37,6 +39,12 @@ export function review(view) {
     } catch (error) {
       fill(place, h("p", { class: "warning" }, error.message));
     }
+  }
+
+  // The first ones only, so that the suspicious answers below, which name the likely right answer, are in sight.
+  function contradictions(conflicts) {
+    if (allShown || conflicts.length <= MOST_CONFLICTS) return conflicts.map(contradiction);
+    return [conflicts.slice(0, MOST_CONFLICTS).map(contradiction), button(S.review.showAll(conflicts.length), () => ((allShown = true), load()), {})];
   }
 
   function contradiction(one) {

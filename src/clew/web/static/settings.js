@@ -87,15 +87,27 @@ export function settings(view) {
         "fieldset",
         {},
         h("legend", {}, T.agreement),
-        agreement.pairs.length
-          ? h("table", { class: "log" }, h("thead", {}, h("tr", {}, [T.person, T.pairs, T.share].map((one) => h("th", { scope: "col" }, one)))), h("tbody", {}, agreement.people.map((one) => h("tr", {}, h("td", {}, one.annotator), h("td", { class: "number" }, one.shared), h("td", { class: "number" }, share(one))))))
-          : h("p", { class: "hint" }, T.agreementNone),
-        agreement.people.filter((one) => one.looks_wrong).map((one) => h("p", {}, T.looksWrong(one.annotator, one.looks_wrong, one.answered))),
+        agreement.people.length ? people(agreement.people) : null,
+        agreement.pairs.length ? null : h("p", { class: "hint" }, T.agreementNone),
       ),
     );
   }
 
-  const share = (one) => (one.shared ? `${Math.round((100 * one.agreed) / one.shared)} %` : S.empty);
+  // Error rates are known once answers are evidence.
+  function people(found) {
+    const number = (text) => h("td", { class: "number" }, text);
+    const isKnown = (one) => one.error_rate !== null;
+    return h(
+      "div",
+      { class: "people" },
+      h(
+        "table",
+        { class: "log" },
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, T.person), [T.answers, T.othersAgree, T.looksWrong, T.corrected, T.errorRate].map((one) => h("th", { scope: "col", class: "number" }, one)))),
+        h("tbody", {}, found.map((one) => h("tr", {}, h("td", {}, one.annotator), number(one.answered.toLocaleString()), number(one.shared ? T.of(one.agreed, one.shared) : S.empty), number(isKnown(one) ? one.looks_wrong.toLocaleString() : S.empty), number(one.corrected.toLocaleString()), number(isKnown(one) ? `${Math.round(100 * one.error_rate)} %` : S.empty)))),
+      ),
+    );
+  }
 
   async function upload(event, path, said) {
     const [file] = event.target.files;
