@@ -20,7 +20,7 @@ from clew.datasets._written import Written, written_dates, written_numbers
 from clew.exceptions import DataError
 
 # Common names of id columns. Clustering by ids would be meaningless. pandas writes an index as "Unnamed: 0".
-ID_NAMES = frozenset({"id", "ids", "index", "key", "row", "uid", "uuid", "guid", "unique_id", "unnamed: 0"})
+ID_NAMES = frozenset({"id", "ids", "index", "key", "nr", "row", "uid", "uuid", "guid", "unique_id", "unnamed: 0"})
 _ID_ENDING = re.compile(r"(?:[_\-.\s](?:id|uid|uuid|guid|key)|[a-z]I[dD])$")
 # "A-017", "RE-2024-0012", "ticket 12", "9f3c…": serial numbers or hashes, which differ in all rows.
 _DIGITS = re.compile(r"\d+")

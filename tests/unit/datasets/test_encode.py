@@ -339,6 +339,7 @@ def test_dates_of_mixed_formats(cells, days, note):
     "name, cells, why",
     [
         ("id", [4, 2, 9, 7], "it names the rows"),
+        ("Nr", [4, 2, 9, 7], "it names the rows"),
         ("customerId", [4, 2, 9, 7], "it names the rows"),
         ("order_id", ["x", "y", "z", "w"], "it names the rows"),
         ("ticket", ["T-001", "T-002", "T-003", "T-017"], "it names the rows"),
