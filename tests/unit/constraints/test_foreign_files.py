@@ -179,6 +179,14 @@ def test_dedupe_records_are_found_by_their_content(tmp_path):
     assert Constraints.of(DEDUPE, ids=ids, table=TABLE) == expected
 
 
+def test_dedupe_a_word_for_no_value_equals_a_missing_value(tmp_path):
+    """pandas reads "n/a" as NaN, and the csv module, which dedupe's examples use, keeps it."""
+    table = {1: {"name": "Ann", "phone": np.nan}, 2: {"name": "Anne", "phone": None}, 3: {"name": "Ann", "phone": "47"}}
+    training = {"match": [[{"name": "Ann", "phone": "n/a"}, {"name": "Anne", "phone": "NULL"}]], "distinct": []}
+    answers = read_answers(written(tmp_path, "t.json", training), table=table)
+    assert (pairs_of(answers), answers.unmatched) == ([(1, 2, "same")], "")
+
+
 def test_dedupe_pairs_written_by_hand_as_lists(tmp_path):
     plain = {word: [pair["__value__"] for pair in pairs] for word, pairs in DEDUPE.items()}
     assert pairs_of(read_answers(written(tmp_path, "t.json", plain), table=TABLE)) == DEDUPE_SAYS

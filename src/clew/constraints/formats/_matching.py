@@ -8,13 +8,16 @@ from typing import Any
 from clew.constraints._records import key_of
 from clew.constraints.formats._document import RECORD_IDS, Document, Found
 
+# Words that some readers of tables, such as pandas, turn into missing values, and others keep.
+_EMPTY = frozenset({"na", "n/a", "nan", "null", "none", "#n/a", "#na", "<na>"})
+
 
 class RowFinder:
     """Finds the row ids of whole records.
 
     A record with an id field, under the user's name or a usual one, matches the one row of the table with that value in
     the same column, or else the row with that id. Other records are compared with the rows of the table on their common
-    fields, ignoring case and spaces.
+    fields, ignoring case and spaces. A word such as "n/a" equals a missing value.
     """
 
     def __init__(self, document: Document, ignored_prefix: str = "") -> None:
@@ -78,4 +81,5 @@ def _comparable(value: Any) -> str:
     """Normalise a value, because tools change case, spaces and missing values before they show a record."""
     if isinstance(value, list | tuple | set | frozenset):
         return "|".join(sorted(_comparable(part) for part in value))
-    return " ".join(key_of(value).casefold().split())
+    text = " ".join(key_of(value).casefold().split())
+    return "" if text in _EMPTY else text
