@@ -95,6 +95,14 @@ def test_a_field_without_a_value_in_one_of_the_rows_is_not_marked():
     ]
 
 
+def test_the_same_date_in_two_formats_is_equal():
+    told = card(
+        {"id": "a", "born": "2001-07-28", "died": "2001-07-28"}, {"id": "b", "born": "28.7.2001", "died": "29.07.2001"}
+    )
+    lines = [line.split() for line in told.splitlines()]
+    assert lines[1] == ["born", "2001-07-28", "28.7.2001"] and lines[2][:2] == ["≠", "died"]
+
+
 def test_many_equal_fields_are_counted_until_all_are_asked_for():
     left = {f"field {place}": place for place in range(20)}
     right = left | {"field 3": "other"}

@@ -44,6 +44,14 @@ def is_missing(value: object) -> bool:
     return value is None or value != value or (isinstance(value, str) and value.strip().lower() in NO_VALUES)
 
 
+def same_date(one: object, other: object) -> bool:
+    """Whether two texts are the same date in any formats, such as 2001-07-28 and 28.07.2001."""
+    if not (isinstance(one, str) and isinstance(other, str)):
+        return False
+    found = written_dates([one.strip(), other.strip()])
+    return found is not None and bool(found.values[0] == found.values[1])
+
+
 class Readings(NamedTuple):
     """The value of a cell in the first and in the second convention, its unit, and its format."""
 
