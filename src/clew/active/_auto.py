@@ -27,6 +27,7 @@ from clew.active._second_opinions import (
     certain_constraints,
     likely_labels,
     next_opinion,
+    pair_beliefs,
     posterior_of,
 )
 from clew.active._strategy import PairOpinions, Strategy
@@ -260,7 +261,14 @@ class Auto(Strategy):
         if self.has_small_groups(view) or not self._expects_errors(view):
             return None
         model = self._model(view)
-        return model.doubts_of_rows(answer_doubts(model.view, self._beliefs(model)))
+        return model.values_of_rows(answer_doubts(model.view, self._beliefs(model)))
+
+    def pair_beliefs(self, view: View) -> dict[tuple[int, int], float] | None:
+        """Probability that the rows of each answered pair are together; None while answers are facts."""
+        if self.has_small_groups(view) or not self._expects_errors(view):
+            return None
+        model = self._model(view)
+        return model.values_of_rows(pair_beliefs(model.view, self._beliefs(model)))
 
     def _other_asker(self, view: View) -> UncertainMatches | TreeQuestions | None:
         """What asks and makes the labels instead, if groups are small or many; None if they are few and large."""
@@ -396,7 +404,7 @@ class _Model(NamedTuple):
     n_clusters: int
     in_rows: Callable[[Pair], Pair]
     labels_of_rows: Callable[[IntArray, LabelsAt | None], IntArray]
-    doubts_of_rows: Callable[[dict[tuple[int, int], float]], dict[tuple[int, int], float]]
+    values_of_rows: Callable[[dict[tuple[int, int], float]], dict[tuple[int, int], float]]
 
 
 def _same(found: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from sklearn.base import clone
 
 from clew._base import ConstrainedClusterer, quietly
 from clew._validation import ERROR_RATE, NONE, as_generator, check_matrix, check_parameters, is_table, number
+from clew._words import counted
 from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair, Question, Stated, Which
 from clew.active._auto import Auto
 from clew.active._knowledge import Knowledge
@@ -577,13 +579,15 @@ class Questions:
     def progress(self, cost: float | None = None) -> QuestionsProgress:
         """Report the progress so far, and whether it is time to stop.
 
-        The expected gain is the probability that the clustering does not predict the next answer. It is estimated from
-        the answers given since `labels` was first called. Asking pays while this probability exceeds `cost`, the cost
-        of an answer relative to the value of a surprise (default: 0.08). If the strategy cannot ask, `reason` says why.
+        The expected gain is the probability that the clustering does not predict the next answer although the answer is
+        right. It is estimated from the answers given since `labels` was first called. Asking pays while this
+        probability exceeds `cost`, the cost of an answer relative to the value of a surprise (default: 0.08). If the
+        strategy cannot ask, `reason` says why.
         """
         foreseen = self._stack.foreseen[-_LOOK_BACK:]
-        wrong = sum(one.expected is not one.answer for one in foreseen)
-        gain = (wrong + 1) / (len(foreseen) + 2)
+        beliefs = as_strategy(self.strategy).pair_beliefs(self._view) or {}
+        surprises = [_surprise(one, beliefs) for one in foreseen if one.expected is not one.answer]
+        gain = (sum(surprises) + 1) / (len(foreseen) + 2)
         limit = _STOP_BELOW if cost is None else cost
         is_done, problem = self._is_done()
         if problem:
@@ -592,9 +596,14 @@ class Questions:
             can_stop, reason = True, "Nothing is left to ask: everything the strategy would ask about is decided."
         elif gain < limit:
             can_stop = True
+            n_foreseen = len(foreseen) - len(surprises)
+            n_wrong = sum(one < 0.5 for one in surprises)
+            rest = (
+                f", and {counted(n_wrong, 'other')} {'is' if n_wrong == 1 else 'are'} probably wrong" if n_wrong else ""
+            )
             reason = (
-                f"You can stop: {len(foreseen) - wrong} of the last {len(foreseen)} answers were foreseen, so the next "
-                f"one is a surprise with a probability of about {gain:.0%}, below {limit:.0%}."
+                f"You can stop: {n_foreseen} of the last {len(foreseen)} answers were foreseen{rest}. So the next one "
+                f"is a surprise with a probability of about {gain:.0%}, below {limit:.0%}."
             )
         else:
             can_stop = False
@@ -616,6 +625,17 @@ class Questions:
             return not self._view.waiting and self._look_ahead() is None, ""
         except (ParameterError, StrategyError) as error:
             return False, str(error)
+
+
+def _surprise(entry: Answered, beliefs: dict[tuple[int, int], float]) -> float:
+    """Probability that the clustering had predicted an answer wrongly, given an answer that it had not predicted.
+
+    `beliefs` are the probabilities that the rows of pairs are together, if answers may be wrong.
+    """
+    together = beliefs.get(entry.question.key, math.nan) if isinstance(entry.question, Pair) else math.nan
+    if math.isnan(together):
+        return 1.0
+    return 1 - together if entry.expected is SAME else together
 
 
 def _check_strategy(strategy: Any) -> None:

@@ -173,6 +173,15 @@ def answer_doubts(view: View, posterior: Posterior) -> dict[tuple[int, int], flo
     return dict(zip(map(tuple, pairs[order].tolist()), doubts[order].tolist(), strict=True))
 
 
+def pair_beliefs(view: View, posterior: Posterior) -> dict[tuple[int, int], float]:
+    """Probability that the two rows of each answered pair are in one group; NaN if it is unknown."""
+    answers = view.answer_arrays
+    right = posterior.agreement[len(posterior.agreement) - len(answers.first) :]
+    together = np.where(answers.sign > 0, right, 1 - right)
+    pairs = np.sort(np.column_stack([answers.first, answers.second]), axis=1)
+    return dict(zip(map(tuple, pairs.tolist()), together.tolist(), strict=True))
+
+
 def likely_labels(view: View, posterior: Posterior) -> tuple[IntArray, IntArray]:
     """The most probable group of each row that satisfies all prior constraints and corrections.
 

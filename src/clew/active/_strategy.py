@@ -73,6 +73,10 @@ class Strategy(Protocol):
         """What the strategy's own model says about answered pairs. Default: None, because a strategy has no model."""
         return None
 
+    def pair_beliefs(self, view: View) -> dict[tuple[int, int], float] | None:
+        """Probability that the rows of each answered pair are together. Default: None, because answers are facts."""
+        return None
+
     def repeats_questions(self, view: View) -> bool:
         """Whether a check question may be about a pair that was asked before. Default: no pair is asked twice."""
         return False

@@ -453,6 +453,21 @@ def test_progress_says_stop_when_answers_are_foreseen():
     assert not questions.progress(cost=0.01).can_stop
 
 
+def test_answers_that_are_probably_wrong_are_no_surprises():
+    y = np.arange(90) % 3
+    X = np.random.default_rng(0).normal(0, 1, (90, 2)) + 9 * np.column_stack([np.cos(2 * y), np.sin(2 * y)])
+    questions = Questions(X, n_clusters=3, random_state=0, error_rate=0.2)
+    questions.labels()
+    for number in range(60):
+        question = questions.ask()
+        is_same = y[question.first] == y[question.second]
+        questions.tell(question, SAME if is_same != (number % 5 == 0) else DIFFERENT)
+    unforeseen = [one for one in questions.answers[-20:] if one.expected is not one.answer]
+    found = questions.progress()
+    assert len(unforeseen) >= 3 and found.expected_gain < 2 / 22
+    assert found.can_stop and "others are probably wrong. So the next one" in found.reason
+
+
 def test_progress_does_not_disturb_the_next_question():
     first, second = (Questions(np.zeros((30, 1)), RandomPairs(), random_state=2) for _ in range(2))
     for _ in range(5):
