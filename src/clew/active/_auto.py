@@ -22,6 +22,7 @@ from clew.active._group_tree import groups_keep_appearing as vector_groups_keep_
 from clew.active._posterior import Posterior
 from clew.active._representatives import LabelsAt, MicroClusters, n_micro_clusters, point_view
 from clew.active._second_opinions import (
+    Suspicion,
     annotator_errors,
     answer_doubts,
     certain_constraints,
@@ -29,6 +30,7 @@ from clew.active._second_opinions import (
     next_opinion,
     pair_beliefs,
     posterior_of,
+    suspicion,
 )
 from clew.active._strategy import PairOpinions, Strategy
 from clew.active._uncertain_matches import UncertainMatches
@@ -66,6 +68,8 @@ _STEPS, _OWN = 2, 0.3
 _EXPLORE_EVERY = 3
 # Price of a violated soft pair, in units of log-probability.
 _PENALTY = 3.0
+# Errors are suspected among so many answers if they are more probable than none by this factor, as a logarithm.
+_SUSPECTED_ANSWERS, _SUSPICION = (3, 40), float(np.log(10))
 
 
 class Auto(Strategy):
@@ -128,7 +132,7 @@ class Auto(Strategy):
                 yield question
                 continue
             model = self._model(view)
-            if self._expects_errors(view):
+            if self._knows_of_errors(view):
                 beliefs = self._beliefs(model, searched=is_crowd(model.view))
                 question = next_opinion(model.view, model.kernels, beliefs)
                 if question is None:
@@ -136,7 +140,11 @@ class Auto(Strategy):
                 yield model.in_rows(question)
                 continue
             posterior = self._posterior(model)
-            check = check_question(model.view, posterior.labelled, posterior.own_probabilities)
+            suspected = self._suspicion(model) if self._may_suspect(view) else None
+            if suspected is None:
+                check = check_question(model.view, posterior.labelled, posterior.own_probabilities)
+            else:
+                check = suspected.check
             if check is not None:
                 check = model.in_rows(check)
                 yield check  # the driver forwards only a small share of check questions
@@ -353,12 +361,44 @@ class Auto(Strategy):
         kernels, micro = self._kernels(view), self._micro_clusters(view)
         return kernels if micro is None else micro.kernels_of_rows(kernels)
 
+    def suspects_errors(self, view: View) -> bool:
+        """Whether some answers are much more probable to be wrong than all to be right, while none contradicts others.
+
+        A check question decides, so errors are suspected only while there is room for one more.
+        """
+        return self._may_suspect(view) and self._suspicion(self._model(view)) is not None
+
+    def _may_suspect(self, view: View) -> bool:
+        """Whether it is worthwhile to look for errors among few answers without contradictions."""
+        low, high = _SUSPECTED_ANSWERS
+        if not low <= view.n_answers <= high or view.expects_errors or not view.has_urgent_check:
+            return False
+        return self._other_asker(view) is None and self._weighs_answers(view)
+
+    def _suspicion(self, model: _Model) -> Suspicion | None:
+        """What `suspects_errors` finds, computed once per answer."""
+        view = model.view
+        last: tuple[int, Suspicion | None] | None = view.latest.get("suspicion")
+        if last is None or last[0] != view.n_answers:
+            key = f"{self.n_neighbors} {self.random_state}"
+            last = view.n_answers, suspicion(view, model.kernels, key, _SUSPICION)
+            view.latest["suspicion"] = last
+        return last[1]
+
     def _expects_errors(self, view: View) -> bool:
-        """Whether there are answers, and some of them may be wrong.
+        """Whether there are answers, and some of them may be wrong."""
+        return self._knows_of_errors(view) or self.suspects_errors(view)
+
+    def _knows_of_errors(self, view: View) -> bool:
+        """Whether answers may be wrong because of a given error rate or a contradiction."""
+        return view.expects_errors and self._weighs_answers(view)
+
+    def _weighs_answers(self, view: View) -> bool:
+        """Whether answers are evidence if some may be wrong.
 
         With very many groups, the posterior over all of them would take minutes, so answers are facts.
         """
-        if not view.expects_errors or not len(view.answer_arrays.first) or (view.n_clusters or 1) > MANY_GROUPS:
+        if not len(view.answer_arrays.first) or (view.n_clusters or 1) > MANY_GROUPS:
             return False
         return not self.has_many_groups(view)
 

@@ -66,6 +66,8 @@ _DEPARTURE = 8.0
 # Annotators are unequal if their error rates, as the base partitions see them, differ by more than this. A search then
 # starts from these rates, too: beliefs that follow a careless annotator call the careful ones careless.
 _UNEQUAL = 0.25
+# Log-odds of answers of which none is wrong: more than all predictions about a row together.
+_NO_ERRORS = 20.0
 # Number of states that a chain keeps.
 _MOST_STATES = 500
 # If the number of groups is unknown, a new group is needed if the answers about this many rows contradict every group.
@@ -208,6 +210,20 @@ def _step(
     return state._replace(rates=rates, n_answers=len(answers.first))
 
 
+class Certainty(NamedTuple):
+    """How well the groups of rows fit if every answer is right."""
+
+    score: float  # as in `State`, without the log-odds of the answers
+    most: float  # what the score could gain if each row were in the group that the other rows predict
+
+
+def without_errors(kernels: KernelSum, answers: AnswerArrays, groups: IntArray, n_groups: int) -> Certainty:
+    """The score if every answer is right. `groups` has the group of each row, and -1 for rows that are not placed."""
+    named = _Named(kernels, answers, _NO_ERRORS * answers.sign.astype(np.float64), n_groups)
+    with one_blas_thread():
+        return named.certainty(groups[named.rows])
+
+
 def _together_by_partitions(kernels: KernelSum, answers: AnswerArrays) -> FloatArray:
     """Probability that the two rows of each answer are in one group, by the base partitions alone."""
     together = kernels.partitions[:, answers.first] == kernels.partitions[:, answers.second]
@@ -301,6 +317,18 @@ class _Named:
         kept = [begun[place] for place in dict.fromkeys([0, *order[:_KEPT_STARTS]])]
         return max((self._refined(one) for one in kept), key=lambda state: state.score)
 
+    def certainty(self, groups: IntArray) -> Certainty:
+        """How well given groups fit that no answer contradicts (-1: any group), with kernel weights that fit them."""
+        beliefs = np.full((len(self.rows), self.n_groups), 1 / self.n_groups)
+        known = groups >= 0
+        beliefs[known] = np.eye(self.n_groups)[groups[known]]
+        weights = fit_weights(self.kernels, _labelled(self.rows, beliefs).subsample(_MOST_FITTED))
+        inverse = self._inverse(weights, beliefs.max(axis=1))
+        unary, frequency = self._unary(beliefs, inverse)
+        found = self._scored(self._mean_field(unary, beliefs), unary, frequency, weights)
+        score = found.score - float(np.abs(self.odds).sum())
+        return Certainty(score, float((unary - np.log(frequency)).max(axis=1).sum()) - score)
+
     def needs_group(self, state: State) -> bool:
         """Whether the answers about some rows contradict every group, and no group is empty."""
         against = (self.potentials @ state.beliefs).max(axis=1) < -_NEW_GROUP_LOG_ODDS
@@ -365,13 +393,13 @@ class _Named:
         return np.asarray(np.linalg.inv(covariance(gram, noise, weights.noise)), dtype=np.float64)
 
     def _round(self, beliefs: FloatArray, weights: KernelWeights, inverse: FloatArray) -> State:
-        """Predict each row from the others, then combine predictions and answers by mean-field updates.
+        """Predict each row from the others, then combine predictions and answers by mean-field updates."""
+        unary, frequency = self._unary(beliefs, inverse)
+        return self._scored(self._mean_field(unary, beliefs), unary, frequency, weights)
 
-        The score is the sum of two terms. The first is the log-probability of the groups minus their log-frequency
-        among all rows, so that fewer groups do not look better. The second is the sum of the log-odds of the answers
-        that hold.
-        """
-        n, k = beliefs.shape
+    def _unary(self, beliefs: FloatArray, inverse: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Log-probability of each group for each row, given the other rows, and the frequency of each group."""
+        k = beliefs.shape[1]
         groups, is_known = beliefs.argmax(axis=1), beliefs.max(axis=1) > 1 / k + 1e-9
         known = np.flatnonzero(is_known)
         mean = partition_mean(
@@ -382,10 +410,16 @@ class _Named:
         targets = np.where(is_known[:, None], np.eye(k)[groups] - expected, 0.0)
         # Leave-one-out predictions of the Gaussian process, `rasmussen2006`, Eq. 5.12.
         predicted = normalized(expected + targets - (inverse @ targets) / np.diag(inverse)[:, None])
-        unary = np.log((1 - _OUTLIER) * predicted + _OUTLIER / k)
-        beliefs = self._mean_field(unary, beliefs)
-        groups = beliefs.argmax(axis=1)
-        frequency = mean.values.mean(axis=0)
+        return np.log((1 - _OUTLIER) * predicted + _OUTLIER / k), mean.values.mean(axis=0)
+
+    def _scored(self, beliefs: FloatArray, unary: FloatArray, frequency: FloatArray, weights: KernelWeights) -> State:
+        """A state with its score.
+
+        The score is the sum of two terms. The first is the log-probability of the groups minus their log-frequency
+        among all rows, so that fewer groups do not look better. The second is the sum of the log-odds of the answers
+        that hold.
+        """
+        n, groups = len(beliefs), beliefs.argmax(axis=1)
         holds = (groups[self.one] == groups[self.two]) == (self.odds > 0)
         score = (unary[np.arange(n), groups] - np.log(frequency[groups])).sum() + np.abs(self.odds)[holds].sum()
         return State(self.rows, beliefs, weights, {}, float(score), 0)

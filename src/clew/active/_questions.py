@@ -78,7 +78,7 @@ class Questions:
         either, but later answers cannot contradict them.
     check_share : float, default=0.05
         Largest share of check questions, whose answers are already implied, from 0 (none) to 0.05. A strategy proposes
-        a check question if it suspects a wrong answer (`Auto` does).
+        a check question if it suspects a wrong answer (`Auto` does). If early answers look wrong, one more is asked.
     error_rate : float, optional
         Expected share of wrong answers, from 0 to below 0.5. If it is above 0, every answer is evidence and not a fact:
         `Auto` then computes the probabilities of all answers and asks for useful second opinions. Default: answers are
@@ -237,7 +237,8 @@ class Questions:
         is_free = question.check and found is not UNSURE and question.key not in view.waiting.pairs
         is_repeated = question.key in view.asked
         is_useful = as_strategy(self.strategy).repeats_questions(view) if is_repeated else found is not None
-        if is_free and is_useful and view.may_check(repeated=is_repeated):
+        is_urgent = question.check and as_strategy(self.strategy).suspects_errors(view)
+        if is_free and is_useful and view.may_check(repeated=is_repeated, urgent=is_urgent):
             return None
         return UNSURE if found is None and not view.is_open(*question.key) else found
 

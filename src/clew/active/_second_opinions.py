@@ -6,14 +6,16 @@ probable group, so that one unusual row does not decide.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from clew.active._annotators import CERTAIN, AnnotatorErrors, AnswerArrays, count_errors
+from clew.active._annotators import CERTAIN, AnnotatorErrors, AnswerArrays, count_errors, log_evidence
 from clew.active._answers import DIFFERENT, SAME, Pair
 from clew.active._knowledge import Knowledge
-from clew.active._posterior import Chain, Posterior, fit_posterior, last_search
+from clew.active._posterior import Chain, Posterior, State, fit_posterior, last_search, without_errors
 from clew.active._view import View
 from clew.constraints import Constraints
 from clew.exceptions import InfeasibleConstraintsError
@@ -35,8 +37,16 @@ _SETTLED = 0.02
 _EXPLORE_EVERY, _COMPARE_EVERY, _KNOWN_APART = 3, 4, 1.0
 # Beliefs of group members are rounded to multiples of this, so that all confident members take turns.
 _BELIEF_STEP = 0.1
+# An implied pair is doubtful if its probability is below this.
+_DOUBTFUL = 0.5
 # Largest number of pairs of certain constraints in the posterior.
 _MOST_CERTAIN = 400
+
+
+class Suspicion(NamedTuple):
+    """Some answers look wrong, although none contradicts another."""
+
+    check: Pair | None  # the check question that would show it best
 
 
 def posterior_of(view: View, kernels: KernelSum, key: str, *, searched: bool = False) -> Posterior:
@@ -47,8 +57,7 @@ def posterior_of(view: View, kernels: KernelSum, key: str, *, searched: bool = F
     answers = _all_answers(view)
     if searched:
         answers = answers.until(last_search(len(answers.first)))
-    chain: Chain = view.once(f"chain {key} {kernels.partitions.max()}", Chain)
-    state = chain.state(kernels, answers, view.n_clusters, view.error_rate)
+    state = _chain(view, kernels, key).state(kernels, answers, view.n_clusters, view.error_rate)
     place = "posterior at the last search" if searched else "posterior"
     last: tuple[object, KernelSum, Posterior] | None = view.latest.get(place)
     if last is not None and last[0] is state and last[1] is kernels:
@@ -56,6 +65,42 @@ def posterior_of(view: View, kernels: KernelSum, key: str, *, searched: bool = F
     found = fit_posterior(kernels, answers, state)
     view.latest[place] = (state, kernels, found)
     return found
+
+
+def suspicion(view: View, kernels: KernelSum, key: str, least: float) -> Suspicion | None:
+    """Whether some answers are wrong although none of them contradicts another; None if the evidence is not `least`.
+
+    The evidence is the logarithm of how many times more probable the answers are with errors than without.
+    """
+    answers = _all_answers(view)
+    groups = np.full(view.n_rows, -1)
+    for place, one in enumerate(view.neighbourhoods):
+        groups[one.rows] = place
+    n_groups = max(view.n_clusters or 1 + int(kernels.partitions.max()), len(view.neighbourhoods))
+    certain = without_errors(kernels, answers, groups, n_groups)
+    if certain.most < least:  # most often, so that there is no search
+        return None
+    state = _chain(view, kernels, key).state(kernels, answers, view.n_clusters, view.error_rate)
+    if state.score + log_evidence(answers, state.rates) - certain.score < least:
+        return None
+    return Suspicion(_doubtful_pair(view, state, groups))
+
+
+def _doubtful_pair(view: View, state: State, groups: IntArray) -> Pair | None:
+    """The implied pair that the beliefs about named rows contradict most; None if they contradict none."""
+    placed = np.flatnonzero(groups[state.rows] >= 0)
+    beliefs, mine = state.beliefs[placed], groups[state.rows[placed]]
+    together = beliefs @ beliefs.T
+    right = np.where(mine[:, None] == mine, together, 1 - together)
+    one, two = np.nonzero(np.triu(right < _DOUBTFUL, 1))
+    pairs = state.rows[placed[np.column_stack([one, two])[np.argsort(right[one, two], kind="stable")]]]
+    found = (Pair(row, other, why="Is this right?", check=True) for row, other in pairs.tolist())
+    return next((pair for pair in found if pair.key not in view.asked and pair.key not in view.pending), None)
+
+
+def _chain(view: View, kernels: KernelSum, key: str) -> Chain:
+    """The states along the log."""
+    return view.once(f"chain {key} {kernels.partitions.max()}", Chain)
 
 
 def _all_answers(view: View) -> AnswerArrays:

@@ -77,6 +77,10 @@ class Strategy(Protocol):
         """Probability that the rows of each answered pair are together. Default: None, because answers are facts."""
         return None
 
+    def suspects_errors(self, view: View) -> bool:
+        """Whether answers look wrong, so that a check question may come before its turn. Default: they do not."""
+        return False
+
     def repeats_questions(self, view: View) -> bool:
         """Whether a check question may be about a pair that was asked before. Default: no pair is asked twice."""
         return False

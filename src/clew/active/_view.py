@@ -206,17 +206,30 @@ class View:
         too_many = self.n_clusters is not None and len(self._members) > self.n_clusters
         return bool(self.n_contradictions or self.n_disputed or too_many)
 
-    def may_check(self, *, repeated: bool = False) -> bool:
+    def may_check(self, *, repeated: bool = False, urgent: bool = False) -> bool:
         """Whether a check question may be asked now: if answers may be wrong, or within the share of checks.
 
-        A `repeated` question, about a pair that was asked before, needs a given error rate or a place in the share.
+        A `repeated` question, about a pair that was asked before, needs a given error rate or a place in the share. An
+        `urgent` question may come before its turn, once.
         """
         if repeated and not self.asks_again:
             return False
         if self.error_rate if repeated else self.expects_errors:
             return True
-        n_checks = sum(isinstance(one, Pair) and one.check for one in self.waiting) + int((self.said[:, 3] == 1).sum())
-        return n_checks + 1 <= self.check_share * (self.n_answers + 1)
+        n_waiting = sum(isinstance(one, Pair) and one.check for one in self.waiting)
+        n_checks, is_early = self._checks()
+        return n_waiting + n_checks + 1 <= self.check_share * (self.n_answers + 1) + (urgent or is_early)
+
+    @property
+    def has_urgent_check(self) -> bool:
+        """Whether the answers so far leave room for a check question before its turn."""
+        is_allowed = self.check_share > 0 and self.error_rate is None
+        return is_allowed and self._checks()[0] <= self.check_share * (self.n_answers + 1)
+
+    def _checks(self) -> tuple[int, bool]:
+        """Number of answered check questions, and whether one of them came before its turn."""
+        places = np.flatnonzero(self.said[:, 3] == 1) + 1
+        return len(places), bool((np.arange(1, len(places) + 1) > self.check_share * places).any())
 
     def once(self, key: str, make: Callable[[], Any]) -> Any:
         """Return the result of `make`, computed once per data set. Use it for results that do not depend on answers."""

@@ -224,6 +224,39 @@ def test_before_the_first_contradiction_checks_are_few_and_about_what_is_implied
     assert all(pair.why == "Is this right?" for pair in checks)
 
 
+@pytest.mark.parametrize("number", [1, 3])
+def test_an_early_wrong_answer_is_found_by_a_check_question_before_its_turn(number):
+    """The second of all answers is wrong. Until it is found, labels follow the rows rather than this answer."""
+    X, y = make_blobs(90, 2, centers=3, cluster_std=0.5, center_box=(-20, 20), random_state=number)
+    questions = Questions(X, n_clusters=3, random_state=0)
+    for place in range(12):
+        pair = questions.ask()
+        questions.tell(pair, SAME if (y[pair.first] == y[pair.second]) != (place == 1) else DIFFERENT)
+    first = next(place for place, entry in enumerate(questions.answers) if entry.conflict)
+    assert first < 10
+    assert questions.answers[first].question.check
+    assert adjusted_rand_score(y, questions.labels()) == 1
+
+
+@pytest.mark.parametrize("check_share", [0.0, 0.05])
+def test_if_right_answers_look_wrong_there_is_one_more_check_question(check_share):
+    """The classes are stripes across the blobs, so answers contradict what the rows show."""
+    X, y = make_blobs(120, 2, centers=3, cluster_std=0.5, center_box=(-20, 20), random_state=3)
+    stripes = (y + (X[:, 0] > np.array([np.median(X[y == one, 0]) for one in range(3)])[y])) % 3
+    questions = Questions(X, n_clusters=3, random_state=0, check_share=check_share)
+    is_suspected = []
+    for n in range(1, 61):
+        run(questions, Oracle(stripes), 1)
+        is_suspected.append(Auto().suspects_errors(questions.view))
+        n_checks = sum(entry.check for entry in questions.answers)
+        assert n_checks <= check_share * n + bool(check_share)
+    assert any(is_suspected) == bool(check_share)
+    assert not questions.view.expects_errors
+    again = Questions(X, n_clusters=3, random_state=0, check_share=check_share)
+    again.replay(questions.answers[:20])
+    assert Auto().suspects_errors(again.view) == is_suspected[19]
+
+
 def test_parameters_are_checked():
     for wrong in ({"n_neighbors": 0}, {"random_state": -1}):
         with pytest.raises(ParameterError, match="in Auto: expected an integer"):
