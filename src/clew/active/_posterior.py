@@ -187,7 +187,9 @@ def _step(
     search: bool,
 ) -> State:  # fmt: skip
     """The next state of a chain."""
-    rates = estimate_rates(answers, None, told) if before is None else before.rates
+    rates = estimate_rates(answers, None, told)
+    if before is not None:
+        rates |= before.rates  # people who answered since the last search have the usual rates
     if search and before is not None:
         rates = estimate_rates(answers, _together_without(answers, before), told)
     n_columns = n_groups or 1 + int(kernels.partitions.max())

@@ -227,6 +227,16 @@ def test_the_evidence_of_rates_and_the_odds_of_answers_that_hold_make_the_log_pr
     assert total == pytest.approx(np.log(each).sum())
 
 
+def test_answers_of_somebody_new_are_no_facts_until_the_next_search():
+    X, _ = blobs(6)
+    questions = Questions(X, n_clusters=3, random_state=0, error_rate=0.1)
+    for place in range(4):
+        questions.tell(questions.ask(), SAME, annotator=f"person {place}")
+    auto = Auto()
+    rates = auto._beliefs(auto._model(questions.view)).state.rates
+    assert rates == dict.fromkeys(range(4), (0.1, 0.1))
+
+
 def test_a_single_person_without_overlap_has_a_rate_from_the_model():
     X, y = blobs(8)
     questions = people_run(X, y, {"Ann": 0.15}, 80)
