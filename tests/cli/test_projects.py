@@ -438,7 +438,8 @@ def test_review_lists_conflicts_and_suspicious_answers(clew, project):
     with Session.open("data.clew") as session:
         changes = " | ".join(f"change {answer}" for answer in session.conflicts()[0].answers)
     assert f"clew correct data.clew resolve {conflict_id()} {changes} | soft | unsure" in text
-    assert "said the opposite about the same pair." in text
+    assert "bob said different, likely same, suspicion" in text
+    assert "ada said the opposite about the same pair." in text
     assert "clew correct data.clew answer NUMBER" in text
     told = json.loads(clew("review", "data.clew", "--json").stdout)
     assert [one["kind"] for one in told["conflicts"]] == ["disagreement"]

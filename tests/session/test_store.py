@@ -234,7 +234,7 @@ def test_two_sessions_see_what_the_other_wrote(store_url):
         one.tell(first, "different")
         assert two.tell(second, "different").id == 3
         assert two.tell(first.id, "different").id == 2  # answered in the other process: the same
-        with pytest.raises(ParameterError, match="To change it: revise"):
+        with pytest.raises(ParameterError, match="To change that, revise answer"):
             two.tell(first.id, "same")
         one.fit()
         assert two.refresh() == one.version

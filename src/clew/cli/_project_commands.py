@@ -332,7 +332,7 @@ def correct(
     ],
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[WORDS]...", help="See below. Put -- before words that start with a -."),
+        typer.Argument(metavar="[WORDS]...", help="See above. Put -- before words that start with a -."),
     ] = None,
     rows: Annotated[bool, typer.Option("--rows", help="For never: the two words are ids of rows.")] = False,
     preview: Annotated[bool, typer.Option("--preview", help="Show what would change, and record nothing.")] = False,
@@ -357,7 +357,7 @@ def correct(
       resolve NUMBER unsure       set the answer to unsure, or undo the correction
       resolve NUMBER change A     change answer A to its opposite
       resolve NUMBER withdraw C   undo correction C; its rows move back at once
-      undo                        undo the last change: answer, correction, setting, ...
+      undo                        undo the last change, such as an answer
 
     \b
     A CLUSTER is the number or the name of a cluster.

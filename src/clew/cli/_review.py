@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-from rich.table import Table
+from rich.padding import Padding
 from rich.text import Text
 
 from clew.cli import _render
@@ -13,6 +14,9 @@ from clew.cli._conflict import chain_table, choices
 from clew.cli._progress import progress
 from clew.cli._project import opened, typed
 from clew.cli._words import conflict_heading
+
+if TYPE_CHECKING:
+    from clew.session import ReviewItem
 
 
 def run(
@@ -39,7 +43,8 @@ def run(
     if len(conflicts) > most:
         console.print(f"and {_render.counted(len(conflicts) - most, 'more conflict')}.")
     if items:
-        console.print(_table(items[:most]))
+        for item in items[:most]:
+            _tell_item(item)
         for sentence in (
             f"To change one:  clew correct {project} answer NUMBER same | different | unsure",
             f"To confirm one: clew correct {project} keep NUMBER",
@@ -49,22 +54,13 @@ def run(
         console.print(f"and {_render.counted(len(items) - most, 'more answer')}; -n {len(items)} shows all.")
 
 
-def _table(items: list) -> Table:  # type: ignore[type-arg]
-    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
-    table.add_column("answer", justify="right", no_wrap=True)
-    table.add_column("rows", overflow="fold")
-    table.add_column("said", no_wrap=True)
-    table.add_column("likely", no_wrap=True)
-    table.add_column("suspicion", justify="right", no_wrap=True)
-    table.add_column("why", overflow="fold")
-    for item in items:
-        why = " ".join(item.reasons)
-        table.add_row(
-            str(item.answer_id),
-            Text(f"{shown(item.left)} – {shown(item.right)}"),
-            item.answer,
-            Text(item.likely, "" if item.likely == item.answer else "bold yellow"),
-            f"{item.suspicion:.0%}",
-            Text(f"{why} ({item.annotator}, {item.time[:10]})"),
-        )
-    return table
+def _tell_item(item: ReviewItem) -> None:
+    """Print an answer, the likely right one and the suspicion in one line, and the reasons below it."""
+    console = _render.console()
+    likely = "" if item.likely == item.answer else f", likely {item.likely}"
+    heading = Text.assemble(
+        (f"{item.answer_id}  ", "bold"), (f"{shown(item.left)} – {shown(item.right)}", "cyan"),
+        f"  {item.annotator} said {item.answer}", (likely, "bold yellow"), f", suspicion {item.suspicion:.0%}",
+    )  # fmt: skip
+    console.print(heading)
+    console.print(Padding(Text(" ".join(item.reasons), "dim"), (0, 0, 1, len(f"{item.answer_id}") + 2)))

@@ -117,7 +117,7 @@ class Asking:
         if lease is None and isinstance(number, int) and 0 < number <= transaction.last_question:
             lease = transaction.lease(number)
         if lease is None:
-            raise NotFoundError(f"There is no question {number!r}. Answer a question that ask() returned.")
+            raise NotFoundError(f"There is no question {number!r}. Answer one that was asked.")
         return lease
 
     def _told_before(self, lease: Lease, said: dict[str, Any]) -> Told:
@@ -126,8 +126,8 @@ class Asking:
         is_other_row = said["kind"] == "which" and key_of(before.right) != key_of(said["right"])
         if before.answer != said["answer"] or is_other_row:
             raise AnsweredError(
-                f"Question {lease.id} was answered {before.answer!r} by {before.annotator}: answer {before.id}. "
-                f"To change it: revise({before.id}, ...)."
+                f"Question {lease.id} was answered {before.answer!r} by {before.annotator}. "
+                f"To change that, revise answer {before.id}."
             )
         return self._told(before.id)
 
@@ -246,7 +246,7 @@ class Asking:
     def _record(self, answer_id: Any) -> Record:
         record = self._state.ledger.records.get(answer_id)
         if record is None:
-            raise NotFoundError(f"There is no answer {answer_id!r} to revise. answers() lists them.")
+            raise NotFoundError(f"There is no answer {answer_id!r}. The history lists all answers.")
         return record
 
     def _change(self, answer_id: Any, answer: Any) -> dict[str, Any]:
