@@ -16,7 +16,7 @@ from clew.active._annotators import AnnotatorErrors
 from clew.active._answer_errors import check_question, is_crowd, n_used, own_probabilities, placed_rows
 from clew.active._answers import Pair
 from clew.active._explore_consolidate import half_placed
-from clew.active._group_sizes import Comparison, data_show_small_groups, groups_keep_appearing
+from clew.active._group_sizes import Comparison, data_show_small_groups, groups_keep_appearing, may_be_many
 from clew.active._group_tree import LargeGroups, TreeQuestions
 from clew.active._group_tree import groups_keep_appearing as vector_groups_keep_appearing
 from clew.active._posterior import Posterior
@@ -88,7 +88,7 @@ class Auto(Strategy):
         "small" is for very many groups of few rows, such as duplicate records: `UncertainMatches` then asks and makes
         the labels, with the same parameters. The number of groups need not be known. "auto" finds out: groups are large
         if their number is given, else the data or the first answers decide (`docs/duplicates.md` says how). If there
-        are many groups of vectors, questions are about a tree of clusters.
+        are many groups that are not small, questions are about a tree of clusters.
     n_neighbors : int, default=10
         Number of neighbours of a row in the graph. For small groups: number of nearest rows that are candidates.
     random_state : int, default=0
@@ -217,27 +217,32 @@ class Auto(Strategy):
         return compared.next_pair(view) is None and compared.small_is_better(view)
 
     def has_many_groups(self, view: View) -> bool:
-        """Whether the answers about vectors show more groups than large groups of an unknown number can be."""
+        """Whether the answers show more groups than large groups of an unknown number can be."""
         return self._may_be_many(view) and self._tree().has_many_groups(view, self._large_groups(view))
 
     def comparison_pair(self, view: View) -> Pair | None:
         """The next question that tells whether groups are large, many, or small, if that is in doubt."""
-        if self._may_be_many(view):
-            return self._tree().comparison_pair(view, self._large_groups(view))
         if self.groups != "auto" or view.n_clusters is not None or data_show_small_groups(view):
             return None
-        if view.records is None or not groups_keep_appearing(view):
-            return None
-        return self._comparison(view).next_pair(view)
+        if view.records is not None and groups_keep_appearing(view):
+            pair = self._comparison(view).next_pair(view)
+            if pair is not None:
+                return pair
+        return self._tree().comparison_pair(view, self._large_groups(view)) if self._may_be_many(view) else None
 
     def _may_be_many(self, view: View) -> bool:
-        """Whether the rows are vectors in groups of an unknown number, and new groups keep appearing."""
-        if self.groups != "auto" or view.n_clusters is not None or view.records is not None:
+        """Whether groups of an unknown number are not small, and new ones keep appearing."""
+        if self.groups != "auto" or view.n_clusters is not None or data_show_small_groups(view):
             return False
-        if data_show_small_groups(view):
+        if view.records is None:
+            self._tree().prepare(view)
+            return vector_groups_keep_appearing(view)
+        if not groups_keep_appearing(view):
             return False
-        self._tree().prepare(view)
-        return vector_groups_keep_appearing(view)
+        compared = self._comparison(view)
+        if compared.next_pair(view) is not None or compared.small_is_better(view):
+            return False
+        return may_be_many(view, compared.keys)
 
     def _comparison(self, view: View) -> Comparison:
         def compare() -> Comparison:
@@ -530,8 +535,20 @@ def _candidates(view: View) -> IntArray:
     is_doubtful = np.zeros(view.n_rows, dtype=bool)
     is_doubtful[[row for pair in view.unsure for row in pair]] = True
     sure = rows[~is_doubtful[rows]]
-    begun = half_placed(view, sure)
-    return begun if begun.size and view.neighbourhoods else sure if sure.size else rows
+    first = half_placed(view, sure) if view.records is None else sure[begun(view)[sure]]
+    return first if first.size and view.neighbourhoods else sure if sure.size else rows
+
+
+def begun(view: View) -> npt.NDArray[np.bool_]:
+    """Rows of a table that were compared with a row of a neighbourhood.
+
+    Questions that compare partitions are about random pairs. Their rows are not begun: to finish all of them would take
+    a question for each row and each neighbourhood.
+    """
+    answers, is_begun = view.answer_arrays, np.zeros(view.n_rows, dtype=bool)
+    for one, other in ((answers.first, answers.second), (answers.second, answers.first)):
+        is_begun[one[view.placed[other]]] = True
+    return is_begun
 
 
 def region_uncertainty(kernels: KernelSum, probabilities: FloatArray | sparse.csr_array) -> FloatArray:

@@ -3,11 +3,12 @@
 Groups are small if most rows have a neighbour that is far nearer than the distances to their other neighbours suggest.
 Otherwise groups are assumed to be large, until new ones keep appearing. Then a few questions about records compare two
 partitions made without answers, one into large and one into small groups: are two random rows of one group the same?
-The groups of vectors may be many, too; see `_group_tree`.
+Groups that are not small may still be many; see `_group_tree`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import islice
 from typing import NamedTuple
 
@@ -31,9 +32,17 @@ _SAMPLE, _N_NEIGHBORS = 500, 30
 _NEAR, _SHARE_NEAR = 0.5, 0.4
 # If none of so many first answers about records is "same", new groups keep appearing, and two partitions are compared.
 _N_FIRST = 6
-# Number of pairs of each partition that are asked about. The second number of pairs of large groups is enough if all of
-# them differ.
+# If large groups are better, there may still be many, if at most two of the first 19 answers are "same".
+_MORE_FIRST, _FEW_SAME = 19, 2
+# Number of pairs of each partition that are asked about at most. The second number of pairs of large groups is enough
+# if all of them differ.
 _N_LARGE, _N_LARGE_IF_DIFFERENT, _N_SMALL = 12, 6, 4
+# The partition into large groups is better as soon as this many of its pairs are the same, and this is so probable. One
+# "same" alone may be a wrong answer.
+_N_SAME, _SURE = 2, 0.9
+# Number of points of the grid for the share of "same", and the lowest share, unless the true pairs of the other
+# partition are a smaller share.
+_N_SHARES, _LEAST_SHARE = 200, 0.05
 
 
 def near_duplicates(X: npt.NDArray[np.float64]) -> float:
@@ -66,9 +75,19 @@ def groups_keep_appearing(view: View) -> bool:
     return first_answers(view, _N_FIRST) == 0
 
 
-def first_answers(view: View, n: int) -> int | None:
-    """Number of "same" among the first `n` decided answers; None if there are fewer answers, or few rows."""
-    first = list(islice((answer for told in view.told for _, answer in told if answer in (SAME, DIFFERENT)), n))
+def may_be_many(view: View, but: Collection[tuple[int, int]]) -> bool:
+    """Whether new groups of records still appear later, in answers that are not about the pairs `but`."""
+    same = first_answers(view, _MORE_FIRST, but)
+    return same is not None and same <= _FEW_SAME
+
+
+def first_answers(view: View, n: int, but: Collection[tuple[int, int]] = ()) -> int | None:
+    """Number of "same" among the first `n` decided answers; None if there are fewer answers, or few rows.
+
+    Answers about the pairs `but` do not count.
+    """
+    said = ((pair, answer) for told in view.told for pair, answer in told if answer in (SAME, DIFFERENT))
+    first = [answer for _, answer in islice((one for one in said if one[0].key not in but), n)]
     return first.count(SAME) if len(first) == n and view.n_rows >= _FEW_ROWS else None
 
 
@@ -86,11 +105,30 @@ class Comparison(NamedTuple):
         drawn = [pairs_within(labels, rng) for labels in (large, small)]
         return cls(drawn[0][0][:_N_LARGE], drawn[1][0][:_N_SMALL], drawn[0][1], drawn[1][1])
 
+    @property
+    def keys(self) -> set[tuple[int, int]]:
+        """The pairs that may be asked about."""
+        return {pair.key for pair in (*self.large, *self.small)}
+
     def next_pair(self, view: View) -> Pair | None:
         """The next pair to ask about; None if the answers decide between the partitions."""
-        first = self.large[:_N_LARGE_IF_DIFFERENT]
-        large = first if all(view.known(*pair.key) is DIFFERENT for pair in first) else self.large
-        return next((pair for pair in (*self.small, *large) if view.is_open(*pair.key)), None)
+        n_same = n_different = 0
+        for pair in self.large:
+            if view.is_open(*pair.key):
+                return pair
+            answer = view.known(*pair.key)
+            n_same, n_different = n_same + (answer is SAME), n_different + (answer is DIFFERENT)
+            if self._large_is_better(n_same, n_different):
+                return None
+            if n_different == _N_LARGE_IF_DIFFERENT and not n_same:
+                break
+        return next((pair for pair in self.small if view.is_open(*pair.key)), None)
+
+    def _large_is_better(self, n_same: int, n_different: int) -> bool:
+        """Whether large groups are better after these answers, even if all pairs of the small groups are right."""
+        if n_same < _N_SAME or not self.n_small:
+            return n_same >= _N_SAME
+        return probably_worse(n_same, n_different, self.n_large, self.n_small, self.n_small) < 1 - _SURE
 
     def small_is_better(self, view: View) -> bool:
         """Whether the partition into small groups has the larger F-score according to the answers.
@@ -101,6 +139,24 @@ class Comparison(NamedTuple):
         right = [_share_same(view, pairs) * n for pairs, n in ((self.large, self.n_large), (self.small, self.n_small))]
         scores = [2 * one / (n + max(right)) if n else 0.0 for one, n in zip(right, self[2:], strict=True)]
         return scores[1] > scores[0]
+
+
+def probably_worse(n_same: int, n_different: int, joined: float, other_joined: float, other_right: float) -> float:
+    """Probability that a partition has a lower F-score of pairs than another one.
+
+    The partition joins `joined` pairs. Of a sample of them, so many are "same" and "different". The logarithm of the
+    share of "same" among all of them has a uniform prior, because 12 answers cannot tell one true pair in a hundred
+    from one in ten thousand. The other partition joins `other_joined` pairs, and `other_right` of them belong together.
+    The lowest share is that of these true pairs. The number of true pairs is taken to be the larger of the numbers that
+    the two partitions join.
+    """
+    least = min(other_right / joined, _LEAST_SHARE)
+    shares = np.exp(np.log(least) * (np.arange(_N_SHARES) + 0.5) / _N_SHARES)
+    weights = shares**n_same * (1 - shares) ** n_different
+    right = shares * joined
+    true = np.maximum(right, other_right)
+    is_worse = right / (joined + true) < other_right / (other_joined + true)
+    return float(weights[is_worse].sum() / weights.sum())
 
 
 def _share_same(view: View, pairs: list[Pair]) -> float:

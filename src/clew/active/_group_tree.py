@@ -17,7 +17,7 @@ from scipy.special import expit, logit
 
 from clew.active._answer_errors import error_rate
 from clew.active._answers import DIFFERENT, SAME, UNSURE, Answer, Pair
-from clew.active._group_sizes import first_answers, pairs_within
+from clew.active._group_sizes import first_answers, pairs_within, probably_worse
 from clew.active._knowledge import Knowledge
 from clew.active._representatives import MicroClusters, PointView, point_view
 from clew.active._second_opinions import certain_constraints
@@ -55,10 +55,8 @@ _NEAR = 0.1
 # rows per group on average, the tree says nothing: few large groups that overlap look like that, too.
 _MANY_MORE, _MANY, _FEW_ROWS = 2.0, 50, 2.0
 # The tree is compared with large groups until one of the two is better with this probability, or until so many pairs
-# have been asked about. The last value is the number of points of the grid for the share of "same".
-_SURE, _MOST_COMPARED, _N_SHARES = 0.9, 12, 200
-# The least share of "same" that is compared, unless the true pairs of the tree are a smaller share.
-_LEAST_SHARE = 0.05
+# have been asked about.
+_SURE, _MOST_COMPARED = 0.9, 12
 # Shares of right answers against the tree that are compared if answers may be wrong.
 _CONTRARY = np.linspace(0.005, 0.4, 80)
 # Number of times that one pair is asked about if answers may be wrong.
@@ -218,18 +216,9 @@ class LargeGroups(NamedTuple):
     def worse(self, n_same: int, n_different: int, cut: Cut) -> float:
         """Probability that these groups have a lower F-score of pairs than a cut of the tree.
 
-        `n_same` and `n_different` are the numbers of answers about pairs within these groups. The logarithm of the
-        share of "same" among all such pairs has a uniform prior, because 12 answers cannot tell one true pair in a
-        hundred from one in ten thousand. The lowest share is that of the true pairs which the tree finds. The number of
-        true pairs is taken to be the larger of the numbers that the two partitions join.
+        `n_same` and `n_different` are the numbers of answers about pairs within these groups; see `probably_worse`.
         """
-        least = min(cut.right / self.joined, _LEAST_SHARE)
-        shares = np.exp(np.log(least) * (np.arange(_N_SHARES) + 0.5) / _N_SHARES)
-        weights = shares**n_same * (1 - shares) ** n_different
-        right = shares * self.joined
-        true = np.maximum(right, cut.right)
-        is_worse = right / (self.joined + true) < cut.right / (cut.joined + true)
-        return float(weights[is_worse].sum() / weights.sum())
+        return probably_worse(n_same, n_different, self.joined, cut.joined, cut.right)
 
 
 class LevelAnswers(NamedTuple):

@@ -7,8 +7,9 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.record_tables import record_table
-from clew.active import Auto, Oracle, Questions
-from clew.active._group_sizes import near_duplicates
+from clew.active import DIFFERENT, SAME, Answered, Auto, Oracle, Pair, Questions
+from clew.active._auto import begun
+from clew.active._group_sizes import Comparison, near_duplicates, probably_worse
 from clew.datasets import as_table, load
 
 
@@ -84,3 +85,59 @@ def test_a_resumed_log_asks_the_same_while_partitions_are_compared(seed):
     resumed = Questions(X, Auto(), random_state=0)
     resumed.replay(questions.answers)
     assert resumed.ask() == questions.ask()
+
+
+def test_large_groups_are_better_after_two_equal_pairs(seed):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(6), 50)
+    small = np.where(rng.random(300) < 0.1, 0, 1 + np.arange(300))
+    compared = Comparison.of(y, small, rng)
+    questions = Questions(rng.normal(size=(300, 2)), Auto(groups="large"), random_state=0)
+    for n_asked, pair in enumerate(compared.large):
+        assert compared.next_pair(questions.view) == (pair if n_asked < 2 else None)
+        questions.replay([*questions.answers, Answered(pair, SAME)])
+    assert not compared.small_is_better(questions.view)
+
+
+def test_small_groups_are_better_if_no_pair_of_large_groups_is_equal(seed):
+    rng = np.random.default_rng(seed)
+    compared = Comparison.of(np.repeat(np.arange(6), 50), np.repeat(np.arange(150), 2), rng)
+    questions = Questions(rng.normal(size=(300, 2)), Auto(groups="large"), random_state=0)
+    told = []
+    while (pair := compared.next_pair(questions.view)) is not None:
+        told.append(Answered(pair, SAME if pair in compared.small else DIFFERENT))
+        questions = Questions(questions.view.X, Auto(groups="large"), random_state=0)
+        questions.replay(told)
+    assert [one.answer for one in told] == [DIFFERENT] * 6 + [SAME] * 4
+    assert compared.small_is_better(questions.view)
+
+
+def test_the_probability_that_a_partition_is_worse():
+    assert probably_worse(1, 9, 100.0, 100.0, 90.0) > 0.99
+    assert probably_worse(9, 1, 100.0, 100.0, 10.0) < 0.01
+    assert probably_worse(0, 0, 100.0, 50.0, 50.0) == pytest.approx(np.log(20 / 2**0.5) / np.log(20), abs=0.01)
+
+
+@pytest.mark.parametrize("draw", [0, 1])
+def test_texts_in_many_groups_are_found_by_a_tree(draw):
+    rng = np.random.default_rng(draw)
+    words = np.array([f"w{number:03d}" for number in range(600)])
+    y = np.repeat(np.arange(100), np.maximum(120 // (1 + np.arange(100)), 1))
+    stories = words[rng.integers(600, size=(100, 25))]
+    copies = np.where(rng.random((len(y), 25)) < 0.45, words[rng.integers(600, size=(len(y), 25))], stories[y])
+    questions = Questions(as_table({"text": [" ".join(copy) for copy in copies]}), Auto(), random_state=0)
+    answered(questions, y, 60)
+    assert questions.strategy.has_many_groups(questions.view)
+    assert not questions.strategy.has_small_groups(questions.view)
+    assert adjusted_rand_score(y, questions.labels()) > 0.9
+
+
+def test_rows_of_random_pairs_are_not_begun(seed):
+    X, y = groups(seed, np.full(4, 30))
+    questions = answered(Questions(X, Auto(groups="large"), random_state=0), y, 5)
+    placed = np.flatnonzero(questions.view.placed)
+    free = np.flatnonzero(~questions.view.placed & ~questions.view.named)
+    questions.replay([*questions.answers, Answered(Pair(*free[:2].tolist()), DIFFERENT)])
+    assert not begun(questions.view)[free[:2]].any()
+    questions.replay([*questions.answers, Answered(Pair(int(free[0]), int(placed[0])), DIFFERENT)])
+    assert begun(questions.view)[free[:2]].tolist() == [True, False]
