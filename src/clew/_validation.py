@@ -373,6 +373,8 @@ def _reworded(message: str) -> str:
             "The rows of X have different lengths. Give each row the same columns. For sequences, pass a matrix "
             "(clew.dissimilarity) to a method that takes one."
         )
+    if message.startswith("Expected 2D array, got 1D array instead:\narray=[]."):
+        return "X has no rows. Give at least one."
     if message.startswith("Expected 2D array, got 1D"):
         return (
             "Expected 2D array, got 1D array instead. Reshape your data: X.reshape(1, -1) is one row, and "

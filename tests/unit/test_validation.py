@@ -202,6 +202,7 @@ def test_text_is_refused_with_a_remedy(X, shown):
     ("X", "message"),
     [
         pytest.param([1.0, 2.0], "Expected 2D array, got 1D array", id="flat"),
+        pytest.param([], "X has no rows. Give at least one.", id="empty"),
         pytest.param(np.empty((0, 2)), r"0 sample\(s\)", id="no-rows"),
         pytest.param(np.empty((2, 0)), r"0 feature\(s\)", id="no-columns"),
         pytest.param([[1.0], [1.0, 2.0]], "The rows of X have different lengths", id="ragged"),

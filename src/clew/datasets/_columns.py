@@ -19,6 +19,8 @@ from clew.datasets._read import LEAST_CODE, MISSING
 from clew.datasets._written import Written, written_dates, written_numbers
 from clew.exceptions import DataError
 
+# Why a column in which no rows differ is left out.
+NO_VALUE, ONE_VALUE = "it has no values", "it has one value only"
 # Common names of id columns. Clustering by ids would be meaningless. pandas writes an index as "Unnamed: 0".
 ID_NAMES = frozenset({"id", "ids", "index", "key", "nr", "row", "uid", "uuid", "guid", "unique_id", "unnamed: 0"})
 _ID_ENDING = re.compile(r"(?:[_\-.\s](?:id|uid|uuid|guid|key)|[a-z]I[dD])$")
@@ -86,9 +88,9 @@ def understood(
     known = [cell for cell in cells if cell]
     distinct = set(known)
     if not known:
-        return Column(name, "left out", values, "it has no values")
+        return Column(name, "left out", values, NO_VALUE)
     if len(distinct) == 1:
-        return Column(name, "left out", values, "it has one value only")
+        return Column(name, "left out", values, ONE_VALUE)
     text = np.array(cells, dtype=object)
     if all(cell.lower().endswith(IMAGES) for cell in known):
         return Column(name, "image", text)
@@ -128,7 +130,7 @@ def _written(cells: list[str]) -> dict[str, Written]:
 def _of_written(name: str, kind: str, written: Written) -> Column:
     known = written.values[~np.isnan(written.values)]
     if (known == known[0]).all():
-        return Column(name, "left out", written.values, "it has one value only")
+        return Column(name, "left out", written.values, ONE_VALUE)
     unreadable = {**written.placeholders, **written.unreadable}
     return Column(name, kind, written.values, written.note, unreadable)
 
@@ -142,9 +144,9 @@ def _numeric(name: str, values: NDArray[Any], chosen: bool) -> Column:
     numbers = values.astype(np.float64)
     known = numbers[~np.isnan(numbers)]
     if not known.size:
-        return Column(name, "left out", numbers, "it has no values")
+        return Column(name, "left out", numbers, NO_VALUE)
     if (known == known[0]).all():
-        return Column(name, "left out", numbers, "it has one value only")
+        return Column(name, "left out", numbers, ONE_VALUE)
     if not chosen and is_id_name(name) and len(known) == len(numbers) == len(np.unique(values)):
         return Column(name, "left out", values, "it names the rows")
     return Column(name, "number", numbers)

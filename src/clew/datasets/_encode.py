@@ -19,7 +19,7 @@ from scipy import sparse
 
 from clew._words import counted
 from clew.datasets._as_table import as_table
-from clew.datasets._columns import Column, understood
+from clew.datasets._columns import NO_VALUE, ONE_VALUE, Column, understood
 from clew.datasets._images import image_vectors
 from clew.datasets._read import Table
 from clew.datasets._rows import Rows
@@ -236,7 +236,9 @@ def encode(
         parts |= {name: np.zeros((table.n_rows, 1)) for name, (_, how) in told.items() if how == NO_SHARED_WORDS}
     if not parts:
         reasons = ", ".join(f'"{name}" ({how})' for name, (_, how) in told.items())
-        raise DataError(f"{table.source}: no column is left to cluster by: {reasons}. Name columns to use.")
+        all_equal = all(how in (NO_VALUE, ONE_VALUE) for _, how in told.values())
+        remedy = "Use at least one column in which rows differ" if all_equal else "Name columns to use"
+        raise DataError(f"{table.source}: no column is left to cluster by: {reasons}. {remedy}.")
     return _weighed(table, ids, parts, told)
 
 

@@ -372,6 +372,8 @@ def test_nothing_left_is_an_error_with_the_reasons():
         DataError, match=r'no column is left to cluster by: "id" \(it names the rows\), "c" \(it has one'
     ):
         encode(table(id=[1, 2], c=["x", "x"]))
+    with pytest.raises(DataError, match=r"has one value only\)\. Use at least one column in which rows differ\."):
+        encode(table(c=["x", "x"]))
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
