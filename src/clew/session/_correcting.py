@@ -207,14 +207,22 @@ def with_examples(
     rows: ProjectRows, labels: Any, names: Mapping[int, str] | None = None, probability: Any = None
 ) -> list[Cluster]:
     """The clusters of the present rows in order of their ids, with typical and borderline rows."""
-    ids = np.unique(labels[labels >= 0])
-    centers = np.array([mean_row(rows.X, np.flatnonzero(labels == one)) for one in ids])
+    ids, sizes = np.unique(labels[labels >= 0], return_counts=True)
+    if not len(ids):
+        return []
+    order = np.argsort(labels, kind="stable")[len(labels) - sizes.sum() :]
+    members_of = np.split(order, np.cumsum(sizes)[:-1])
+    centers = np.array([mean_row(rows.X, members) for members in members_of])
     chances = np.full(len(labels), np.nan) if probability is None else probability
     found = []
-    for place, cluster in enumerate(ids.tolist()):
-        members = np.flatnonzero(labels == cluster)
-        far = squared_distances(rows.X, members, centers)
-        typical, borderline = _typical_and_borderline(far, place, chances[members])
+    for place, (cluster, members) in enumerate(zip(ids.tolist(), members_of, strict=True)):
+        if len(ids) > 1 and len(members) <= _SHOWN and not np.isnan(chances[members]).any():
+            # All its rows are shown, and their order needs no other cluster. There may be very many such clusters.
+            here = squared_distances(rows.X, members, centers[place : place + 1])[:, 0]
+            typical, borderline = np.argsort(here, kind="stable"), np.lexsort((-here, chances[members]))
+        else:
+            far = squared_distances(rows.X, members, centers)
+            typical, borderline = _typical_and_borderline(far, place, chances[members])
         shown = rows.names(members[typical]), rows.names(members[borderline])
         found.append(Cluster(cluster, (names or {}).get(cluster), len(members), *shown))
     return found
