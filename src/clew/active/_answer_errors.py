@@ -26,7 +26,7 @@ _FEW_ANSWERS, _UPDATES = 250, 50
 # With so many pending questions, it is updated once per tenth of the answers, but not within fewer than eight.
 _CROWD, _CROWD_UPDATES, _CROWD_STEP = 16, 10, 8
 # A placed row whose leave-one-out probability is below this is worth a check question.
-_SUSPICIOUS = 0.2
+SUSPICIOUS = 0.2
 
 
 def error_rate(view: View) -> float:
@@ -90,7 +90,7 @@ def own_probabilities(kernels: KernelSum, labelled: LabelledRows, weights: Kerne
 
 def check_question(view: View, labelled: LabelledRows, own: FloatArray) -> Pair | None:
     """The most suspicious placed row with another row of its neighbourhood; None if no row is suspicious."""
-    if own.min() >= _SUSPICIOUS:
+    if own.min() >= SUSPICIOUS:
         return None
     said = view.said
     is_asked = np.zeros(view.n_rows, dtype=bool)
@@ -98,7 +98,7 @@ def check_question(view: View, labelled: LabelledRows, own: FloatArray) -> Pair 
     is_asked[said[said[:, 3] == 1, :2]] = False  # checked already
     for place in np.argsort(own, kind="stable").tolist():
         row = int(labelled.rows[place])
-        if own[place] >= _SUSPICIOUS:
+        if own[place] >= SUSPICIOUS:
             return None
         if not is_asked[row]:
             continue

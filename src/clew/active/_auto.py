@@ -13,7 +13,7 @@ from scipy import sparse
 
 from clew._validation import check_parameters, integer, words
 from clew.active._annotators import AnnotatorErrors
-from clew.active._answer_errors import check_question, is_crowd, n_used, own_probabilities, placed_rows
+from clew.active._answer_errors import SUSPICIOUS, check_question, is_crowd, n_used, own_probabilities, placed_rows
 from clew.active._answers import Pair
 from clew.active._explore_consolidate import half_placed
 from clew.active._group_sizes import Comparison, data_show_small_groups, groups_keep_appearing, may_be_many
@@ -145,6 +145,8 @@ class Auto(Strategy):
                 check = check_question(model.view, posterior.labelled, posterior.own_probabilities)
             else:
                 check = suspected.check
+            if check is None and view.may_check(urgent=suspected is not None):
+                check = _presumption(model.view, posterior)
             if check is not None:
                 check = model.in_rows(check)
                 yield check  # the driver forwards only a small share of check questions
@@ -527,6 +529,17 @@ def _next_question(view: View, posterior: _ClassProbabilities) -> Pair | None:
         if member is not None:
             return Pair(row, member, why=why)
     return None
+
+
+def _presumption(view: View, posterior: _ClassProbabilities) -> Pair | None:
+    """The least plausible row in the only group that is left for it, with a member of that group; None if plausible."""
+    found, least = None, SUSPICIOUS
+    for row in np.flatnonzero(view.presumed & view.named).tolist():
+        for group in view.open_neighbourhoods(row):
+            probability = posterior.of_row(row)[posterior.class_of[group.member]]
+            if probability < least:
+                found, least = Pair(row, group.member, why="Is this right?", check=True), probability
+    return found
 
 
 def _candidates(view: View) -> IntArray:

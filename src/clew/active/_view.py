@@ -452,6 +452,11 @@ class View:
         """Rows in a neighbourhood, and rows presumed to be in the only neighbourhood left for them."""
         return self._known | self._presumed if len(self._members) == self.n_clusters else self._known
 
+    @property
+    def presumed(self) -> npt.NDArray[np.bool_]:
+        """Rows that are presumed to be in the only neighbourhood left for them, although no answer says so."""
+        return self.placed & ~self._known
+
     # -- closure and neighbourhoods --------------------------------------------------------------------------------
 
     def known(self, first: int, second: int) -> Answer | None:

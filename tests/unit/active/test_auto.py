@@ -238,6 +238,20 @@ def test_an_early_wrong_answer_is_found_by_a_check_question_before_its_turn(numb
     assert adjusted_rand_score(y, questions.labels()) == 1
 
 
+@pytest.mark.parametrize("wrong", [(3, 11, 19), ()])
+def test_a_row_in_the_only_group_that_is_left_for_it_is_checked_if_it_is_far_from_that_group(wrong):
+    """The number of clusters is not trusted: nothing is implied about this row, and nobody asks about it again."""
+    y = np.arange(60) % 3
+    X = np.random.default_rng(0).normal(size=(60, 2)) + 4 * np.column_stack([np.cos(2 * y), np.sin(2 * y)])
+    questions = Questions(X, n_clusters=3, random_state=0, trust_n_clusters=False)
+    for place in range(30):
+        pair = questions.ask()
+        questions.tell(pair, SAME if (y[pair.first] == y[pair.second]) != (place in wrong) else DIFFERENT)
+    assert questions.view.expects_errors == bool(wrong)
+    assert adjusted_rand_score(y, questions.labels()) == 1
+    assert wrong or not any(entry.check for entry in questions.answers)
+
+
 @pytest.mark.parametrize("check_share", [0.0, 0.05])
 def test_if_right_answers_look_wrong_there_is_one_more_check_question(check_share):
     """The classes are stripes across the blobs, so answers contradict what the rows show."""
