@@ -68,13 +68,13 @@ SERIES = [
     Series("next question", "columns", (8, 32, 128), (8, 32), 1, 1),
     Series("next question", "clusters", (5, 20, 80), (4, 16), 1, 1),
     Series("next question", "answers", (50, 200, 800), (20, 80), 0, 0),
-    Series("review", "rows", (1_000, 4_000, 16_000, 64_000), (200, 800), 1, 1),
+    Series("review", "rows", (1_000, 4_000, 16_000, 64_000), (800, 3_200), 1, 1),
     Series("review", "columns", (8, 32, 128), (8, 32), 1, 1),
     Series("review", "clusters", (5, 20, 80), (4, 16), 1, 1),
     Series("review", "answers", (50, 200, 800), (20, 80), 0, 0),
     Series("open", "rows", (10_000, 100_000, 1_000_000), (500, 2_000), 1, 1),
     Series("open", "columns", (8, 32, 128), (8, 32), 1, 1),
-    Series("open", "answers", (500, 5_000, 50_000), (50, 200), 1, 1),
+    Series("open", "answers", (500, 5_000, 50_000), (200, 800), 1, 1),
 ]
 FIT_BASE = {"rows": 200_000, "columns": 16, "clusters": 10, "pairs": 10_000}
 BASE = {"rows": 4_000, "columns": 16, "clusters": 10, "answers": 100}
