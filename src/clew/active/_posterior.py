@@ -20,11 +20,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.special import logsumexp
 
 from clew.active._annotators import (
     AnswerArrays,
     Rates,
-    are_unequal,
+    are_far,
     estimate_rates,
     log_evidence,
     log_odds,
@@ -63,9 +64,10 @@ _MOST_NAMED = 600
 _SEARCH_EVERY, _SEARCH_SHARE = 5, 20
 # Evidence, in nats, from which a base cluster may share its group with another base cluster: about three labels.
 _DEPARTURE = 8.0
-# Annotators are unequal if their error rates, as the base partitions see them, differ by more than this. A search then
-# starts from these rates, too: beliefs that follow a careless annotator call the careful ones careless.
-_UNEQUAL = 0.25
+# If error rates as the base partitions see them differ by more than this from those that the beliefs give, a search
+# starts from them, too. Beliefs that follow a careless annotator call the careful ones careless. If most rows have one
+# answer, beliefs that follow every answer call all of them right.
+_FAR = 0.1
 # Log-odds of answers of which none is wrong: more than all predictions about a row together.
 _NO_ERRORS = 20.0
 # Number of states that a chain keeps.
@@ -192,19 +194,16 @@ def _step(
         rates |= before.rates  # people who answered since the last search have the usual rates
     if search and before is not None:
         rates = estimate_rates(answers, _together_without(answers, before), told)
-    n_columns = n_groups or 1 + int(kernels.partitions.max())
-    if before is None:
-        empty = np.empty(0, dtype=np.int64)
-        before = State(empty, np.empty((0, n_columns)), prior_weights(kernels), rates, 0.0, 0)
-    n_columns = max(n_columns, before.beliefs.shape[1])
+    n_columns = max(n_groups or 1 + int(kernels.partitions.max()), 0 if before is None else before.beliefs.shape[1])
+    nothing = State(np.empty(0, dtype=np.int64), np.empty((0, n_columns)), prior_weights(kernels), rates, 0.0, 0)
+    before = nothing if before is None else before
     named = _Named(kernels, answers, log_odds(answers, rates), n_columns)
     if not search:
         return named.settled(before)._replace(rates=rates, n_answers=len(answers.first))
     state = named.search(before)
     other_rates = estimate_rates(answers, _together_by_partitions(kernels, answers), told)
-    if are_unequal(other_rates, _UNEQUAL):
-        other_named = _Named(kernels, answers, log_odds(answers, other_rates), n_columns)
-        other = other_named.search(before)
+    if are_far(other_rates, rates, _FAR):
+        other_named, other, other_rates = _from_rates(kernels, answers, nothing, other_rates, told)
         if other.score + log_evidence(answers, other_rates) > state.score + log_evidence(answers, rates):
             named, state, rates = other_named, other, other_rates
     if n_groups is None and named.needs_group(state):
@@ -212,11 +211,23 @@ def _step(
     return state._replace(rates=rates, n_answers=len(answers.first))
 
 
+def _from_rates(
+    kernels: KernelSum, answers: AnswerArrays, nothing: State, rates: Rates, told: float | None
+) -> tuple[_Named, State, Rates]:
+    """Search without earlier beliefs from given rates, then estimate the rates and search again."""
+    n_columns = nothing.beliefs.shape[1]
+    named = _Named(kernels, answers, log_odds(answers, rates), n_columns)
+    state = named.search(nothing)._replace(rates=rates, n_answers=len(answers.first))
+    rates = estimate_rates(answers, _together_without(answers, state), told)
+    named = _Named(kernels, answers, log_odds(answers, rates), n_columns)
+    return named, named.search(state), rates
+
+
 class Certainty(NamedTuple):
     """How well the groups of rows fit if every answer is right."""
 
     score: float  # as in `State`, without the log-odds of the answers
-    most: float  # what the score could gain if each row were in the group that the other rows predict
+    most: float  # what the score could gain if each row had the probabilities that the other rows predict
 
 
 def without_errors(kernels: KernelSum, answers: AnswerArrays, groups: IntArray, n_groups: int) -> Certainty:
@@ -326,10 +337,10 @@ class _Named:
         beliefs[known] = np.eye(self.n_groups)[groups[known]]
         weights = fit_weights(self.kernels, _labelled(self.rows, beliefs).subsample(_MOST_FITTED))
         inverse = self._inverse(weights, beliefs.max(axis=1))
-        unary, frequency = self._unary(beliefs, inverse)
-        found = self._scored(self._mean_field(unary, beliefs), unary, frequency, weights)
+        unary, log_frequency = self._unary(beliefs, inverse)
+        found = self._scored(self._mean_field(unary, beliefs), unary, log_frequency, weights)
         score = found.score - float(np.abs(self.odds).sum())
-        return Certainty(score, float((unary - np.log(frequency)).max(axis=1).sum()) - score)
+        return Certainty(score, float(logsumexp(unary - log_frequency, axis=1).sum()) - score)
 
     def needs_group(self, state: State) -> bool:
         """Whether the answers about some rows contradict every group, and no group is empty."""
@@ -396,11 +407,11 @@ class _Named:
 
     def _round(self, beliefs: FloatArray, weights: KernelWeights, inverse: FloatArray) -> State:
         """Predict each row from the others, then combine predictions and answers by mean-field updates."""
-        unary, frequency = self._unary(beliefs, inverse)
-        return self._scored(self._mean_field(unary, beliefs), unary, frequency, weights)
+        unary, log_frequency = self._unary(beliefs, inverse)
+        return self._scored(self._mean_field(unary, beliefs), unary, log_frequency, weights)
 
     def _unary(self, beliefs: FloatArray, inverse: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Log-probability of each group for each row, given the other rows, and the frequency of each group."""
+        """Log-probability of each group for each row, given the other rows, and log-frequency of each group."""
         k = beliefs.shape[1]
         groups, is_known = beliefs.argmax(axis=1), beliefs.max(axis=1) > 1 / k + 1e-9
         known = np.flatnonzero(is_known)
@@ -412,18 +423,25 @@ class _Named:
         targets = np.where(is_known[:, None], np.eye(k)[groups] - expected, 0.0)
         # Leave-one-out predictions of the Gaussian process, `rasmussen2006`, Eq. 5.12.
         predicted = normalized(expected + targets - (inverse @ targets) / np.diag(inverse)[:, None])
-        return np.log((1 - _OUTLIER) * predicted + _OUTLIER / k), mean.values.mean(axis=0)
+        log_unary, log_frequency = (
+            np.log((1 - _OUTLIER) * shares + _OUTLIER / k) for shares in (predicted, mean.values.mean(axis=0))
+        )
+        return log_unary, log_frequency
 
-    def _scored(self, beliefs: FloatArray, unary: FloatArray, frequency: FloatArray, weights: KernelWeights) -> State:
-        """A state with its score.
+    def _scored(
+        self, beliefs: FloatArray, unary: FloatArray, log_frequency: FloatArray, weights: KernelWeights
+    ) -> State:
+        """A state with its score, the variational lower bound on the log-probability of the answers.
 
-        The score is the sum of two terms. The first is the log-probability of the groups minus their log-frequency
-        among all rows, so that fewer groups do not look better. The second is the sum of the log-odds of the answers
-        that hold.
+        It has three terms: the expected log-probability of the groups minus their log-frequency among all rows, so that
+        fewer groups do not look better; the expected log-odds of the answers that hold; and the entropy of the beliefs.
+        Without the entropy, the score would be that of the most probable groups. If rows have one answer each, that
+        score prefers the explanation that all answers are right and the columns say nothing.
         """
-        n, groups = len(beliefs), beliefs.argmax(axis=1)
-        holds = (groups[self.one] == groups[self.two]) == (self.odds > 0)
-        score = (unary[np.arange(n), groups] - np.log(frequency[groups])).sum() + np.abs(self.odds)[holds].sum()
+        together = (beliefs[self.one] * beliefs[self.two]).sum(axis=1)
+        holds = np.where(self.odds > 0, together, 1 - together)
+        entropy = -beliefs * np.log(np.maximum(beliefs, np.finfo(np.float64).tiny))
+        score = (beliefs * (unary - log_frequency) + entropy).sum() + np.abs(self.odds) @ holds
         return State(self.rows, beliefs, weights, {}, float(score), 0)
 
     def _mean_field(self, unary: FloatArray, beliefs: FloatArray) -> FloatArray:

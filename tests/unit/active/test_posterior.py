@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from clew import Constraints
@@ -14,6 +15,7 @@ from clew.active._questions import run
 from clew.evaluation import adjusted_rand_score
 from clew.exceptions import ParameterError
 from clew.graph._gaussian_process import KernelWeights
+from clew.graph._kernels import build_kernels, graph_of_columns
 
 
 def blobs(seed, n=120, k=3, spread=1.0):
@@ -227,6 +229,27 @@ def test_the_evidence_of_rates_and_the_odds_of_answers_that_hold_make_the_log_pr
     assert total == pytest.approx(np.log(each).sum())
 
 
+def test_the_score_is_a_lower_bound_on_the_log_probability_of_the_answers():
+    """Equal to it where rows are independent; references sum over all groups of all rows."""
+    rng = np.random.default_rng(0)
+    X, _ = blobs(0, n=60)
+    kernels = build_kernels(graph_of_columns(X, 10, 0), 3, 0)
+    answers = arrays([(0, 1, 1, 0), (1, 2, -1, 0), (2, 3, 1, 0), (0, 3, -1, 0)])
+    for odds in (log_odds(answers, {0: (0.1, 0.2)}), np.zeros(4)):
+        named = _posterior._Named(kernels, answers, odds, 3)
+        unary, frequency, beliefs = (np.log(rng.dirichlet(np.ones(3), n)) for n in (4, 1, 4))
+        every = np.array(list(product(range(3), repeat=4)))
+        holds = (every[:, named.one] == every[:, named.two]) == (odds > 0)
+        exact = logsumexp((unary - frequency)[np.arange(4), every].sum(axis=1) + holds @ np.abs(odds))
+        best = np.exp(unary - frequency) / np.exp(unary - frequency).sum(axis=1, keepdims=True)
+        scores = [
+            named._scored(one, unary, frequency[0], KernelWeights(np.ones(1), 1.0)).score
+            for one in (np.exp(beliefs), best)
+        ]
+        assert max(scores) <= exact + 1e-9
+        assert odds.any() or scores[1] == pytest.approx(exact)
+
+
 def test_answers_of_somebody_new_are_no_facts_until_the_next_search():
     X, _ = blobs(6)
     questions = Questions(X, n_clusters=3, random_state=0, error_rate=0.1)
@@ -235,6 +258,22 @@ def test_answers_of_somebody_new_are_no_facts_until_the_next_search():
     auto = Auto()
     rates = auto._beliefs(auto._model(questions.view)).state.rates
     assert rates == dict.fromkeys(range(4), (0.1, 0.1))
+
+
+def test_beliefs_that_follow_every_answer_are_given_up_if_the_rows_say_otherwise():
+    """Each row has one answer, one of five is wrong, and the beliefs at the last search called all of them right."""
+    X, y = blobs(2, n=240, k=2)
+    rng = np.random.default_rng(2)
+    others, wrong = np.arange(2, 202), rng.random(200) < 0.2
+    holds = (y[others] == y[others % 2]) != wrong
+    answers = arrays([(row, row % 2, 1 if one else -1, 0) for row, one in zip(others, holds, strict=True)])
+    kernels = build_kernels(graph_of_columns(X, 10, 0), 2, 0)
+    rows, followed = np.arange(202), np.append([0, 1], np.where(holds, others % 2, 1 - others % 2))
+    before = State(rows, np.eye(2)[followed], KernelWeights(np.ones(len(kernels.each(rows))), 3.0), {}, 0.0, 200)
+    before = before._replace(beliefs=0.98 * before.beliefs + 0.01, rates={0: (0.02, 0.02)})
+    found = _posterior._step(kernels, answers, 2, None, before, search=True)
+    assert min(found.rates[0]) > 0.1
+    assert adjusted_rand_score(y[rows], found.beliefs.argmax(axis=1)) > 0.9
 
 
 def test_a_single_person_without_overlap_has_a_rate_from_the_model():
