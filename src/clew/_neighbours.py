@@ -87,9 +87,14 @@ def _search_graph(rows: npt.NDArray[np.float32], n_found: int) -> IntArray | Non
         expansion_add=_GRAPH_BUILD,
         expansion_search=max(_GRAPH_SEARCH, 2 * n_found),
     )
-    # One thread: the graph depends on the order in which rows are added.
-    index.add(np.arange(len(rows)), rows, threads=1)
-    found = index.search(rows, n_found, threads=1)
+    try:
+        # One thread: the graph depends on the order in which rows are added.
+        index.add(np.arange(len(rows)), rows, threads=1)
+        found = index.search(rows, n_found, threads=1)
+    except RuntimeError as error:
+        if "terminated" in str(error):  # this is what usearch makes of Ctrl-C
+            raise KeyboardInterrupt from None
+        raise
     return None if (np.asarray(found.counts) < n_found).any() else np.asarray(found.keys).astype(np.int64)
 
 

@@ -70,3 +70,17 @@ def test_graph_index_takes_rows_that_32_bits_cannot_hold(graph_index, change):
     exact, found = nearest_neighbours(X, 5)[1], module.approximate_neighbours(change(X), 5)[1]
     shared = [len(set(one) & set(two)) for one, two in zip(exact.tolist(), found.tolist(), strict=True)]
     assert np.mean(shared) > 0.95 * 5
+
+
+@pytest.mark.parametrize(
+    "message, raised", [("Operation has been terminated", KeyboardInterrupt), ("Out of memory", RuntimeError)]
+)
+def test_ctrl_c_during_the_graph_index_is_ctrl_c(graph_index, monkeypatch, message, raised):
+    from usearch.index import Index
+
+    def stopped(*args, **options):
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(Index, "add", stopped)
+    with pytest.raises(raised):
+        module._search_graph(np.eye(3, dtype=np.float32), 2)
