@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.special import logsumexp
 
 from clew.active._annotators import (
     AnswerArrays,
@@ -84,6 +83,7 @@ class State(NamedTuple):
     weights: KernelWeights
     rates: Rates
     score: float  # score of the search: how well rows and answers agree
+    bound: float  # lower bound on the log-probability of the answers, up to a constant that depends on the rates
     n_answers: int  # number of answers that the beliefs follow from
 
 
@@ -195,7 +195,7 @@ def _step(
     if search and before is not None:
         rates = estimate_rates(answers, _together_without(answers, before), told)
     n_columns = max(n_groups or 1 + int(kernels.partitions.max()), 0 if before is None else before.beliefs.shape[1])
-    nothing = State(np.empty(0, dtype=np.int64), np.empty((0, n_columns)), prior_weights(kernels), rates, 0.0, 0)
+    nothing = State(np.empty(0, dtype=np.int64), np.empty((0, n_columns)), prior_weights(kernels), rates, 0.0, 0.0, 0)
     before = nothing if before is None else before
     named = _Named(kernels, answers, log_odds(answers, rates), n_columns)
     if not search:
@@ -204,7 +204,8 @@ def _step(
     other_rates = estimate_rates(answers, _together_by_partitions(kernels, answers), told)
     if are_far(other_rates, rates, _FAR):
         other_named, other, other_rates = _from_rates(kernels, answers, nothing, other_rates, told)
-        if other.score + log_evidence(answers, other_rates) > state.score + log_evidence(answers, rates):
+        # The score of the most probable groups cannot tell wrong answers from outlying rows; the bound can.
+        if other.bound + log_evidence(answers, other_rates) > state.bound + log_evidence(answers, rates):
             named, state, rates = other_named, other, other_rates
     if n_groups is None and named.needs_group(state):
         state = state._replace(beliefs=np.column_stack([state.beliefs, np.zeros(len(state.rows))]))
@@ -223,11 +224,16 @@ def _from_rates(
     return named, named.search(state), rates
 
 
+def _with_outliers(shares: FloatArray) -> FloatArray:
+    """Log-probabilities of groups, if a row may be an outlier."""
+    return np.asarray(np.log((1 - _OUTLIER) * shares + _OUTLIER / shares.shape[-1]))
+
+
 class Certainty(NamedTuple):
     """How well the groups of rows fit if every answer is right."""
 
     score: float  # as in `State`, without the log-odds of the answers
-    most: float  # what the score could gain if each row had the probabilities that the other rows predict
+    most: float  # what the score could gain if each row were in the group that the other rows predict
 
 
 def without_errors(kernels: KernelSum, answers: AnswerArrays, groups: IntArray, n_groups: int) -> Certainty:
@@ -337,10 +343,10 @@ class _Named:
         beliefs[known] = np.eye(self.n_groups)[groups[known]]
         weights = fit_weights(self.kernels, _labelled(self.rows, beliefs).subsample(_MOST_FITTED))
         inverse = self._inverse(weights, beliefs.max(axis=1))
-        unary, log_frequency = self._unary(beliefs, inverse)
-        found = self._scored(self._mean_field(unary, beliefs), unary, log_frequency, weights)
+        unary, frequency = self._unary(beliefs, inverse)
+        found = self._scored(self._mean_field(unary, beliefs), unary, frequency, weights)
         score = found.score - float(np.abs(self.odds).sum())
-        return Certainty(score, float(logsumexp(unary - log_frequency, axis=1).sum()) - score)
+        return Certainty(score, float((unary - np.log(frequency)).max(axis=1).sum()) - score)
 
     def needs_group(self, state: State) -> bool:
         """Whether the answers about some rows contradict every group, and no group is empty."""
@@ -407,11 +413,11 @@ class _Named:
 
     def _round(self, beliefs: FloatArray, weights: KernelWeights, inverse: FloatArray) -> State:
         """Predict each row from the others, then combine predictions and answers by mean-field updates."""
-        unary, log_frequency = self._unary(beliefs, inverse)
-        return self._scored(self._mean_field(unary, beliefs), unary, log_frequency, weights)
+        unary, frequency = self._unary(beliefs, inverse)
+        return self._scored(self._mean_field(unary, beliefs), unary, frequency, weights)
 
     def _unary(self, beliefs: FloatArray, inverse: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Log-probability of each group for each row, given the other rows, and log-frequency of each group."""
+        """Log-probability of each group for each row, given the other rows, and the frequency of each group."""
         k = beliefs.shape[1]
         groups, is_known = beliefs.argmax(axis=1), beliefs.max(axis=1) > 1 / k + 1e-9
         known = np.flatnonzero(is_known)
@@ -423,26 +429,23 @@ class _Named:
         targets = np.where(is_known[:, None], np.eye(k)[groups] - expected, 0.0)
         # Leave-one-out predictions of the Gaussian process, `rasmussen2006`, Eq. 5.12.
         predicted = normalized(expected + targets - (inverse @ targets) / np.diag(inverse)[:, None])
-        log_unary, log_frequency = (
-            np.log((1 - _OUTLIER) * shares + _OUTLIER / k) for shares in (predicted, mean.values.mean(axis=0))
-        )
-        return log_unary, log_frequency
+        return _with_outliers(predicted), mean.values.mean(axis=0)
 
-    def _scored(
-        self, beliefs: FloatArray, unary: FloatArray, log_frequency: FloatArray, weights: KernelWeights
-    ) -> State:
-        """A state with its score, the variational lower bound on the log-probability of the answers.
+    def _scored(self, beliefs: FloatArray, unary: FloatArray, frequency: FloatArray, weights: KernelWeights) -> State:
+        """A state with its score and its bound.
 
-        It has three terms: the expected log-probability of the groups minus their log-frequency among all rows, so that
-        fewer groups do not look better; the expected log-odds of the answers that hold; and the entropy of the beliefs.
-        Without the entropy, the score would be that of the most probable groups. If rows have one answer each, that
-        score prefers the explanation that all answers are right and the columns say nothing.
+        The score is the sum of two terms. The first is the log-probability of the groups minus their log-frequency
+        among all rows, so that fewer groups do not look better. The second is the sum of the log-odds of the answers
+        that hold. The bound is the variational one: the expectation of both terms, plus the entropy of the beliefs.
         """
+        n, groups = len(beliefs), beliefs.argmax(axis=1)
+        holds = (groups[self.one] == groups[self.two]) == (self.odds > 0)
+        score = (unary[np.arange(n), groups] - np.log(frequency[groups])).sum() + np.abs(self.odds)[holds].sum()
         together = (beliefs[self.one] * beliefs[self.two]).sum(axis=1)
-        holds = np.where(self.odds > 0, together, 1 - together)
-        entropy = -beliefs * np.log(np.maximum(beliefs, np.finfo(np.float64).tiny))
-        score = (beliefs * (unary - log_frequency) + entropy).sum() + np.abs(self.odds) @ holds
-        return State(self.rows, beliefs, weights, {}, float(score), 0)
+        chance = np.where(self.odds > 0, together, 1 - together)
+        logs = unary - _with_outliers(frequency) - np.log(np.maximum(beliefs, np.finfo(np.float64).tiny))
+        bound = (beliefs * logs).sum() + np.abs(self.odds) @ chance
+        return State(self.rows, beliefs, weights, {}, float(score), float(bound), 0)
 
     def _mean_field(self, unary: FloatArray, beliefs: FloatArray) -> FloatArray:
         """Mean-field updates of a random half of the rows at a time, so that pairs do not oscillate."""

@@ -46,7 +46,7 @@ def test_an_answer_does_not_confirm_itself():
     answers = arrays([(0, 1, 1, 0), (0, 2, 1, 0), (0, 2, -1, 0), (0, 2, 1, 0)])
     odds = log_odds(answers, {0: (0.2, 0.2)})
     beliefs = np.array([[1.0, 0.0], [0.8, 0.2], [0.8, 0.2]])  # log-odds 0 + 1.39 = 1.39
-    state = State(np.arange(3), beliefs, KernelWeights(np.ones(1), 1.0), {0: (0.2, 0.2)}, 0.0, 4)
+    state = State(np.arange(3), beliefs, KernelWeights(np.ones(1), 1.0), {0: (0.2, 0.2)}, 0.0, 0.0, 4)
     assert odds[1:].sum() == pytest.approx(odds[0])
     assert _together_without(answers, state) == pytest.approx([0.5, 0.5, 16 / 17, 0.5])
     later = _together_without(answers, state._replace(n_answers=3))  # the beliefs do not contain the last answer yet
@@ -229,7 +229,7 @@ def test_the_evidence_of_rates_and_the_odds_of_answers_that_hold_make_the_log_pr
     assert total == pytest.approx(np.log(each).sum())
 
 
-def test_the_score_is_a_lower_bound_on_the_log_probability_of_the_answers():
+def test_the_bound_of_a_state_is_a_lower_bound_on_the_log_probability_of_the_answers():
     """Equal to it where rows are independent; references sum over all groups of all rows."""
     rng = np.random.default_rng(0)
     X, _ = blobs(0, n=60)
@@ -237,17 +237,19 @@ def test_the_score_is_a_lower_bound_on_the_log_probability_of_the_answers():
     answers = arrays([(0, 1, 1, 0), (1, 2, -1, 0), (2, 3, 1, 0), (0, 3, -1, 0)])
     for odds in (log_odds(answers, {0: (0.1, 0.2)}), np.zeros(4)):
         named = _posterior._Named(kernels, answers, odds, 3)
-        unary, frequency, beliefs = (np.log(rng.dirichlet(np.ones(3), n)) for n in (4, 1, 4))
+        unary, beliefs = (np.log(rng.dirichlet(np.ones(3), 4)) for _ in range(2))
+        frequency = rng.dirichlet(np.ones(3))
+        ratio = unary - np.log(0.9 * frequency + 0.1 / 3)
         every = np.array(list(product(range(3), repeat=4)))
         holds = (every[:, named.one] == every[:, named.two]) == (odds > 0)
-        exact = logsumexp((unary - frequency)[np.arange(4), every].sum(axis=1) + holds @ np.abs(odds))
-        best = np.exp(unary - frequency) / np.exp(unary - frequency).sum(axis=1, keepdims=True)
-        scores = [
-            named._scored(one, unary, frequency[0], KernelWeights(np.ones(1), 1.0)).score
+        exact = logsumexp(ratio[np.arange(4), every].sum(axis=1) + holds @ np.abs(odds))
+        best = np.exp(ratio) / np.exp(ratio).sum(axis=1, keepdims=True)
+        bounds = [
+            named._scored(one, unary, frequency, KernelWeights(np.ones(1), 1.0)).bound
             for one in (np.exp(beliefs), best)
         ]
-        assert max(scores) <= exact + 1e-9
-        assert odds.any() or scores[1] == pytest.approx(exact)
+        assert max(bounds) <= exact + 1e-9
+        assert odds.any() or bounds[1] == pytest.approx(exact)
 
 
 def test_answers_of_somebody_new_are_no_facts_until_the_next_search():
@@ -269,7 +271,7 @@ def test_beliefs_that_follow_every_answer_are_given_up_if_the_rows_say_otherwise
     answers = arrays([(row, row % 2, 1 if one else -1, 0) for row, one in zip(others, holds, strict=True)])
     kernels = build_kernels(graph_of_columns(X, 10, 0), 2, 0)
     rows, followed = np.arange(202), np.append([0, 1], np.where(holds, others % 2, 1 - others % 2))
-    before = State(rows, np.eye(2)[followed], KernelWeights(np.ones(len(kernels.each(rows))), 3.0), {}, 0.0, 200)
+    before = State(rows, np.eye(2)[followed], KernelWeights(np.ones(len(kernels.each(rows))), 3.0), {}, 0.0, 0.0, 200)
     before = before._replace(beliefs=0.98 * before.beliefs + 0.01, rates={0: (0.02, 0.02)})
     found = _posterior._step(kernels, answers, 2, None, before, search=True)
     assert min(found.rates[0]) > 0.1
