@@ -141,6 +141,11 @@ def count_errors(answers: AnswerArrays, agreement: FloatArray, annotators: list[
     return found
 
 
+def are_unequal(rates: Rates, least: float) -> bool:
+    """Whether error rates of the same kind of two annotators differ by more than `least`."""
+    return any(max(kind) - min(kind) > least for kind in zip(*rates.values(), strict=True))
+
+
 def are_far(one: Rates, other: Rates, least: float) -> bool:
     """Whether an error rate of an annotator differs by more than `least` between two estimates."""
     return any(abs(a - b) > least for who in one for a, b in zip(one[who], other[who], strict=True))

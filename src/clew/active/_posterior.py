@@ -25,6 +25,7 @@ from clew.active._annotators import (
     AnswerArrays,
     Rates,
     are_far,
+    are_unequal,
     estimate_rates,
     log_evidence,
     log_odds,
@@ -63,10 +64,13 @@ _MOST_NAMED = 600
 _SEARCH_EVERY, _SEARCH_SHARE = 5, 20
 # Evidence, in nats, from which a base cluster may share its group with another base cluster: about three labels.
 _DEPARTURE = 8.0
-# If error rates as the base partitions see them differ by more than this from those that the beliefs give, a search
-# starts from them, too. Beliefs that follow a careless annotator call the careful ones careless. If most rows have one
-# answer, beliefs that follow every answer call all of them right.
-_FAR = 0.1
+# Annotators are unequal if their error rates, as the base partitions see them, differ by more than this. A search then
+# starts from these rates, too: beliefs that follow a careless annotator call the careful ones careless.
+_UNEQUAL = 0.25
+# If no rate is given, and these rates differ by more than this from those that the beliefs give, there is also a search
+# without the beliefs: if most rows have one answer, beliefs that follow every answer call all of them right. The result
+# is taken if the answers are twenty times as probable.
+_FAR, _BETTER = 0.1, 3.0
 # Log-odds of answers of which none is wrong: more than all predictions about a row together.
 _NO_ERRORS = 20.0
 # Number of states that a chain keeps.
@@ -202,24 +206,28 @@ def _step(
         return named.settled(before)._replace(rates=rates, n_answers=len(answers.first))
     state = named.search(before)
     other_rates = estimate_rates(answers, _together_by_partitions(kernels, answers), told)
-    if are_far(other_rates, rates, _FAR):
-        other_named, other, other_rates = _from_rates(kernels, answers, nothing, other_rates, told)
+    if are_unequal(other_rates, _UNEQUAL):
+        other_named = _Named(kernels, answers, log_odds(answers, other_rates), n_columns)
+        other = other_named.search(before)
+        if other.score + log_evidence(answers, other_rates) > state.score + log_evidence(answers, rates):
+            named, state, rates = other_named, other, other_rates
+    if told is None and are_far(other_rates, rates, _FAR):
+        other_named, other, other_rates = _from_rates(kernels, answers, nothing, other_rates)
         # The score of the most probable groups cannot tell wrong answers from outlying rows; the bound can.
-        if other.bound + log_evidence(answers, other_rates) > state.bound + log_evidence(answers, rates):
+        gain = other.bound + log_evidence(answers, other_rates) - state.bound - log_evidence(answers, rates)
+        if gain > _BETTER:
             named, state, rates = other_named, other, other_rates
     if n_groups is None and named.needs_group(state):
         state = state._replace(beliefs=np.column_stack([state.beliefs, np.zeros(len(state.rows))]))
     return state._replace(rates=rates, n_answers=len(answers.first))
 
 
-def _from_rates(
-    kernels: KernelSum, answers: AnswerArrays, nothing: State, rates: Rates, told: float | None
-) -> tuple[_Named, State, Rates]:
+def _from_rates(kernels: KernelSum, answers: AnswerArrays, nothing: State, rates: Rates) -> tuple[_Named, State, Rates]:
     """Search without earlier beliefs from given rates, then estimate the rates and search again."""
     n_columns = nothing.beliefs.shape[1]
     named = _Named(kernels, answers, log_odds(answers, rates), n_columns)
     state = named.search(nothing)._replace(rates=rates, n_answers=len(answers.first))
-    rates = estimate_rates(answers, _together_without(answers, state), told)
+    rates = estimate_rates(answers, _together_without(answers, state), None)
     named = _Named(kernels, answers, log_odds(answers, rates), n_columns)
     return named, named.search(state), rates
 

@@ -264,14 +264,14 @@ def test_answers_of_somebody_new_are_no_facts_until_the_next_search():
 
 def test_beliefs_that_follow_every_answer_are_given_up_if_the_rows_say_otherwise():
     """Each row has one answer, one of five is wrong, and the beliefs at the last search called all of them right."""
-    X, y = blobs(2, n=240, k=2)
-    rng = np.random.default_rng(2)
-    others, wrong = np.arange(2, 202), rng.random(200) < 0.2
+    X, y = blobs(0, n=640, k=2)
+    rng = np.random.default_rng(0)
+    others, wrong = np.arange(2, 502), rng.random(500) < 0.2
     holds = (y[others] == y[others % 2]) != wrong
     answers = arrays([(row, row % 2, 1 if one else -1, 0) for row, one in zip(others, holds, strict=True)])
     kernels = build_kernels(graph_of_columns(X, 10, 0), 2, 0)
-    rows, followed = np.arange(202), np.append([0, 1], np.where(holds, others % 2, 1 - others % 2))
-    before = State(rows, np.eye(2)[followed], KernelWeights(np.ones(len(kernels.each(rows))), 3.0), {}, 0.0, 0.0, 200)
+    rows, followed = np.arange(502), np.append([0, 1], np.where(holds, others % 2, 1 - others % 2))
+    before = State(rows, np.eye(2)[followed], KernelWeights(np.ones(len(kernels.each(rows))), 3.0), {}, 0.0, 0.0, 500)
     before = before._replace(beliefs=0.98 * before.beliefs + 0.01, rates={0: (0.02, 0.02)})
     found = _posterior._step(kernels, answers, 2, None, before, search=True)
     assert min(found.rates[0]) > 0.1
