@@ -50,7 +50,7 @@ def test_another_answer_to_the_same_question(client):
     question = ask(client)
     told = tell(client, question, "same").json()
     refused = tell(client, question, "different")
-    assert refused.status_code == 409 and f"revise({told['id']}" in refused.json()["error"]
+    assert refused.status_code == 409 and f"revise answer {told['id']}." in refused.json()["error"]
     revised = client.patch(f"/api/answers/{told['id']}", json={"answer": "different", "annotator": "bob"})
     assert revised.status_code == 200 and revised.json()["id"] == told["id"]
     (record,) = client.get("/api/answers").json()

@@ -162,7 +162,7 @@ class Auto(Strategy):
         if (asker := self._other_asker(view)) is not None:
             return asker.labels(view)
         model = self._model(view)
-        return model.labels_of_rows(*self._labels(model, doubtful=self._expects_errors(view)))
+        return model.labels_of_rows(*self._labels(model, doubtful=self._knows_of_errors(view)))
 
     def _labels(self, model: _Model, *, doubtful: bool) -> tuple[IntArray, LabelsAt | None]:
         """Labels of the rows of a model, and a function that predicts labels of further rows, if there is one."""
@@ -194,7 +194,7 @@ class Auto(Strategy):
         """Prior constraints and corrections if answers may be wrong; None while answers are facts."""
         if self.has_small_groups(view):
             return self._matches().certain_constraints(view)
-        doubts = self._expects_errors(view) or (view.expects_errors and self.has_many_groups(view))
+        doubts = self._knows_of_errors(view) or (view.expects_errors and self.has_many_groups(view))
         return certain_constraints(view) if doubts else None
 
     def opinions(self, view: View, pairs: IntArray) -> PairOpinions | None:
@@ -266,21 +266,21 @@ class Auto(Strategy):
 
     def annotator_errors(self, view: View) -> dict[str, AnnotatorErrors]:
         """Estimated errors of every annotator; empty while answers are facts, or if groups are small."""
-        if self.groups == "small" or not self._expects_errors(view):
+        if self.groups == "small" or not self._knows_of_errors(view):
             return {}
         model = self._model(view)
         return annotator_errors(model.view, self._beliefs(model))
 
     def answer_doubts(self, view: View) -> dict[tuple[int, int], float] | None:
         """Probability that the answers about each pair are wrong; None while answers are facts, or for small groups."""
-        if self.has_small_groups(view) or not self._expects_errors(view):
+        if self.has_small_groups(view) or not self._knows_of_errors(view):
             return None
         model = self._model(view)
         return model.values_of_rows(answer_doubts(model.view, self._beliefs(model)))
 
     def pair_beliefs(self, view: View) -> dict[tuple[int, int], float] | None:
         """Probability that the rows of each answered pair are together; None while answers are facts."""
-        if self.has_small_groups(view) or not self._expects_errors(view):
+        if self.has_small_groups(view) or not self._knows_of_errors(view):
             return None
         model = self._model(view)
         return model.values_of_rows(pair_beliefs(model.view, self._beliefs(model)))
@@ -391,10 +391,6 @@ class Auto(Strategy):
             last = view.n_answers, suspicion(view, model.kernels, key, _SUSPICION)
             view.latest["suspicion"] = last
         return last[1]
-
-    def _expects_errors(self, view: View) -> bool:
-        """Whether there are answers, and some of them may be wrong."""
-        return self._knows_of_errors(view) or self.suspects_errors(view)
 
     def _knows_of_errors(self, view: View) -> bool:
         """Whether answers may be wrong because of a given error rate or a contradiction."""

@@ -226,7 +226,7 @@ def test_before_the_first_contradiction_checks_are_few_and_about_what_is_implied
 
 @pytest.mark.parametrize("number", [1, 3])
 def test_an_early_wrong_answer_is_found_by_a_check_question_before_its_turn(number):
-    """The second of all answers is wrong. Until it is found, labels follow the rows rather than this answer."""
+    """The second of all answers is wrong. Once it is found, labels follow the rows rather than this answer."""
     X, y = make_blobs(90, 2, centers=3, cluster_std=0.5, center_box=(-20, 20), random_state=number)
     questions = Questions(X, n_clusters=3, random_state=0)
     for place in range(12):
