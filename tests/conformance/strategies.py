@@ -11,7 +11,7 @@ import clew.active
 from benchmarks.questions import is_strategy
 from clew.active import SAME, UNSURE, Pair, Questions, Which
 from clew.active._pending import question_key
-from clew.active._strategy import as_strategy
+from clew.active._strategy import Strategy, as_strategy
 from clew.exceptions import ParameterError
 
 
@@ -88,7 +88,9 @@ def ask(questions, n=None):
                 assert (known[0] is not None) == question.check
         pending.update(pairs)
     if not view.expects_errors:  # else second opinions are asked where they pay
-        assert checks(questions) <= 0.05 * (len(questions.answers) + 1)
+        # Once, a strategy may ask a check question before its turn, because early answers look wrong.
+        is_urgent = type(as_strategy(questions.strategy)).suspects_errors is not Strategy.suspects_errors
+        assert checks(questions) <= 0.05 * (len(questions.answers) + 1) + is_urgent
     return found
 
 

@@ -22,6 +22,8 @@ Layer = tuple[SingleArray, SingleArray]
 
 # Number of rows that are encoded at a time, which bounds the memory of the widest layer (2,000 units: 16 MB).
 _BLOCK = 2048
+# Blocks are filled up to a multiple of this.
+_ROWS_OF_A_KERNEL = 64
 # The smallest argument of a logarithm: single precision has no smaller difference from 1.
 SMALLEST = 1e-7
 
@@ -86,12 +88,14 @@ class NetworkShape:
         layers = self.layers(weights)[: self.n_encoder_layers]
         found = np.empty((rows.n_rows, self.sizes[-1]), dtype=np.float32)
         for block in rows.blocks():
-            values = rows.take(block)
+            n_rows = block.stop - block.start
+            # With other numbers of rows, BLAS takes other kernels, and a row would depend on its block.
+            values = np.pad(rows.take(block), ((0, -n_rows % _ROWS_OF_A_KERNEL), (0, 0)))
             for place, (matrix, biases) in enumerate(layers):
                 values = values @ matrix + biases
                 if place < len(layers) - 1:
                     np.maximum(values, 0, out=values)
-            found[block] = values
+            found[block] = values[:n_rows]
         return found
 
 
