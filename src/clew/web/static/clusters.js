@@ -130,9 +130,12 @@ export function clusters(view) {
   }
 
   async function members(cluster, place, more) {
-    const found = await api.members(cluster.id, sheet.length, PAGE);
-    sheet.push(...found);
+    const [mine, from] = [sheet, sheet.length];
+    const found = await api.members(cluster.id, from, PAGE);
     const rows = await rowsOf(found);
+    // Another cluster was opened, this one was drawn again, or the same rows came twice.
+    if (!place.isConnected || mine !== sheet || mine.length !== from) return;
+    sheet.push(...found);
     place.append(...tilesOf(cluster, rows));
     more.hidden = sheet.length >= cluster.size || found.length === 0;
   }
