@@ -70,7 +70,7 @@ def test_a_source_column_with_one_value_is_refused(customers):
     Path(customers).write_text(CUSTOMERS.replace(",b\n", ",a\n"))
     found = type_in("cluster", customers, "--groups", "small", "--source", "list")
     assert found.exit_code != 0
-    assert 'the column has the one value "a"' in " ".join(found.output.split())
+    assert 'the column has only one value, "a"' in " ".join(found.output.split())
 
 
 def test_a_project_of_small_groups_says_how_columns_are_compared(customers):

@@ -267,6 +267,15 @@ def group_columns(groups: IntArray | None) -> list[IntArray]:
     return [groups] if groups.ndim == 1 else list(np.ascontiguousarray(groups.T))
 
 
+def nothing_together(column: str, value: str = "") -> str:
+    """The message that refuses a column of sources or cannot-groups in which all rows have the same value."""
+    shown = f', "{value}"' if value else ""
+    return (
+        f"{column} has only one value{shown}, so no two rows could be together. Choose a column that says which list "
+        "each row comes from, or leave it out."
+    )
+
+
 def links_within(groups: IntArray) -> IntArray:
     """Pairs that chain the rows of each group: m - 1 pairs for a group of m rows."""
     rows = np.flatnonzero(groups >= 0)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from clew._tables import InputFile, delimiter_of, encoding_of, read_json_lines, reading_arrays, require_pyarrow
+from clew.constraints._arrays import nothing_together
 from clew.datasets._cells import check_unicode, columns_of
 from clew.datasets._rows import Rows
 from clew.datasets._size import check_size
@@ -506,12 +507,10 @@ def checked_sources(table: Table, name: str) -> NDArray[np.object_]:
     """The source of each row, see `sources`. Raises if there are fewer than two."""
     found = sources(table, name)
     words = sorted(set(found.tolist()) - {""})
-    if len(words) < 2:
-        value = f'the one value "{words[0]}"' if words else "no value"
-        raise ParameterError(
-            f"source {name}: the column has {value}, so no two rows could be together. Choose a column that says "
-            "which list each row comes from, or leave the source out."
-        )
+    if not words:
+        raise ParameterError(f"source {name}: the column has no value. Choose another column, or leave the source out.")
+    if len(words) == 1:
+        raise ParameterError(nothing_together(f"source {name}: the column", words[0]))
     return found
 
 

@@ -19,15 +19,16 @@ from clew._base import Capabilities, ConstrainedClusterer, cluster_names
 from clew._persistence import Learned, State
 from clew._validation import NONE, RANDOM_STATE, Allowed, above, at_most, integer, number, texts
 from clew.constraints import Closure, Constraints, label_clusters
+from clew.constraints._arrays import group_columns, nothing_together
 from clew.datasets import Table
-from clew.exceptions import FileError, ParameterError
+from clew.exceptions import ConstraintError, FileError, ParameterError
 from clew.graph._correlation_clustering import correlation_clustering
 from clew.graph._signed_graph import signed_graph
 from clew.matching._comparison import Comparer, Records, Vectors
 from clew.matching._explanation import explanation
 from clew.matching._fellegi_sunter import Evidence
 from clew.matching._pair_model import Candidates, Measures, PairModel, build_candidates, known_answers
-from clew.matching._records import Field, as_cells, check_columns, fields_of
+from clew.matching._records import Field, as_cells, check_columns, compared_fields, fields_of
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -98,7 +99,8 @@ class MatchClustering(ConstrainedClusterer):
 
     Notes
     -----
-    Constraints: all are hard, including cannot-groups ("one record per source"). X is a table or an array of vectors. A
+    Constraints: all are hard, including cannot-groups ("one record per source"). Cannot-groups with one value for all
+    rows are refused, because every row would be alone. X is a table or an array of vectors. A
     `Table`, a list of dicts, and a frame with a column of text or dates are tables. A frame that holds only numbers is
     an array of vectors.
 
@@ -199,6 +201,9 @@ class MatchClustering(ConstrainedClusterer):
         return [cls(random_state=0), cls(4, prior_strength=10.0, missing_weight=0.0, random_state=0)]
 
     def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
+        for column in group_columns(constraints.cannot_groups):
+            if len(column) > 1 and column[0] >= 0 and (column == column[0]).all():
+                raise ConstraintError(nothing_together("cannot_groups"))
         matcher = Matcher.of(X, self.n_neighbors, self.columns, self.keys)
         closed = constraints.closure()
         candidates = build_candidates(matcher.rows, matcher.fields, matcher.keys, np.random.default_rng(0))
@@ -348,7 +353,7 @@ class Matcher(NamedTuple):
             return cls(Vectors(X, X.shape[0], n_neighbors), [], [])
         check_columns(X, columns, "columns")
         check_columns(X, keys, "keys")
-        fields = fields_of(X, columns)
+        fields = compared_fields(X, columns)
         key_fields = [] if keys is None else fields_of(X, keys)
         return cls(Records(fields, X.n_rows, n_neighbors), fields, key_fields)
 

@@ -20,6 +20,7 @@ FloatArray = npt.NDArray[np.float64]
 
 # A column is also compared as numbers or dates if at least this share of its cells can be read that way.
 _LEAST_READABLE = 0.9
+_NO_VALUES = "it has no values"
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ def fields_of(table: Table, names: Sequence[str] | None, kinds: dict[str, str] |
 
     `kinds` gives the kind of each column; without it, the kind is inferred from the cells.
     """
-    fields, left_out = [], []
+    fields: list[Field] = []
+    left_out: list[str] = []
     for name in table.features if names is None else names:
         values = table.column(name)
         if values.ndim != 1:
@@ -73,17 +75,29 @@ def fields_of(table: Table, names: Sequence[str] | None, kinds: dict[str, str] |
         else:
             left_out.append(f'"{name}" ({why_not})')
     if not fields:
-        reasons = ", ".join(left_out) or "no column is named"
-        raise DataError(
-            f"{table.source} has no column to compare: {reasons}. Use at least one column in which rows differ."
-        )
+        raise _nothing_to_compare(table, left_out)
     return fields
+
+
+def compared_fields(table: Table, names: Sequence[str] | None) -> list[Field]:
+    """The columns of a table to compare, see `fields_of`. Raises if all of their cells are missing."""
+    fields = fields_of(table, names)
+    if not any(field.texts for field in fields):
+        raise _nothing_to_compare(table, [f'"{field.name}" ({_NO_VALUES})' for field in fields])
+    return fields
+
+
+def _nothing_to_compare(table: Table, left_out: list[str]) -> DataError:
+    reasons = ", ".join(left_out) or "no column is named"
+    return DataError(
+        f"{table.source} has no column to compare: {reasons}. Use at least one column in which rows differ."
+    )
 
 
 def _why_left_out(field: Field) -> str | None:
     """Why a column is not compared unless it is named; None if it is compared."""
     if len(field.texts) < 2:
-        return "it has one value only" if field.texts else "it has no values"
+        return "it has one value only" if field.texts else _NO_VALUES
     return "it names the rows" if is_id_name(field.name) and len(field.texts) == len(field.codes) else None
 
 

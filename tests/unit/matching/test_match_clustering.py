@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -14,7 +16,7 @@ from benchmarks.record_tables import record_table
 from clew import Constraints, MatchClustering
 from clew.datasets import as_table
 from clew.evaluation import pairwise_scores, same_partition
-from clew.exceptions import ContradictoryConstraintsError, DataError, FileError, ParameterError
+from clew.exceptions import ConstraintError, ContradictoryConstraintsError, DataError, FileError, ParameterError
 from clew.matching._fellegi_sunter import two_normals
 from tests.helpers import examples
 
@@ -83,9 +85,18 @@ def test_one_record_per_source_always_holds(seed):
     assert f(y, model.labels_) > 0.9
 
 
-def test_a_source_column_with_one_value_makes_single_rows():
-    model = MatchClustering(random_state=0).fit(PEOPLE, constraints=Constraints(cannot_groups=[0] * 5))
-    assert model.n_clusters_ == 5
+@pytest.mark.parametrize("groups", [["crm"] * 5, [0] * 5, [[1, 0], [0, 0], [1, 0], [-1, 0], [0, 0]]])
+def test_cannot_groups_with_one_value_for_all_rows_are_refused(groups):
+    sentence = (
+        "cannot_groups has only one value, so no two rows could be together. Choose a column that says which list"
+    )
+    with pytest.raises(ConstraintError, match=re.escape(sentence)):
+        MatchClustering().fit(PEOPLE, constraints=Constraints(cannot_groups=groups))
+
+
+def test_one_cannot_group_leaves_the_other_rows_free():
+    one_photo = Constraints(cannot_groups=["crm", None, "crm", None, "crm"])
+    assert MatchClustering(random_state=0).fit(PEOPLE, constraints=one_photo).n_clusters_ == 3
 
 
 def test_new_records_join_a_group_or_start_one(tmp_path):
@@ -162,6 +173,13 @@ def test_only_missing_values_are_refused():
     reasons = r'"id" \(it names the rows\), "a" \(it has no values\), "b" \(it has no values\)'
     with pytest.raises(DataError, match=reasons):
         MatchClustering().fit(empty)
+
+
+def test_named_columns_without_a_value_are_refused():
+    table = [row | {"mail": "-"} for row in PEOPLE]
+    with pytest.raises(DataError, match=r'no column to compare: "mail" \(it has no values\)\. Use'):
+        MatchClustering(columns=["mail"]).fit(table)
+    assert MatchClustering(columns=["name", "mail"], random_state=0).fit(table).columns_.tolist() == ["name", "mail"]
 
 
 def test_no_named_column_is_refused():
