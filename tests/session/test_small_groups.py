@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.record_tables import record_table
 from clew import Session
+from clew.active import UncertainMatches
 from clew.datasets import as_table
 from clew.exceptions import ParameterError
 
@@ -98,6 +99,24 @@ def test_rows_have_the_probabilities_that_are_exported(session, tmp_path):
         assert found[cluster.borderline[0]] == found[least]
     session.merge(session.cluster_of("p1"), session.cluster_of("p5"))
     assert session.probability_of("p5") == session.probabilities()["p5"]
+
+
+def test_small_groups_that_the_data_show_have_the_same_probabilities(sqlite_url, seed):
+    rng = np.random.default_rng(seed)
+    rows = np.repeat(rng.normal(size=(40, 4)), 2, axis=0) + 0.01 * rng.normal(size=(80, 4))
+    with Session.create(sqlite_url, rows) as session:
+        found = session.probabilities()
+        assert session.settings["groups"] != "small" and len(found) == 80
+        assert {row: session.probability_of(row) for row in found} == found
+
+
+def test_probabilities_are_computed_once_for_the_same_clusters(session, monkeypatch):
+    session.fit()
+    calls, compute = [], UncertainMatches.probabilities
+    monkeypatch.setattr(UncertainMatches, "probabilities", lambda *told: calls.append(told) or compute(*told))
+    for row in session.probabilities(refit=False):
+        session.probability_of(row)
+    assert len(calls) == 1
 
 
 def test_contradictory_answers_are_kept_and_nothing_is_lost(session):

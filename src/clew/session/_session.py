@@ -339,13 +339,11 @@ class Session:
             return None if label < 0 else label
 
     def probability_of(self, row: Any) -> float | None:
-        """Probability of a row's cluster. None if the method has none, or if the row was moved or added since."""
+        """Probability of a row's cluster, as in `probabilities`. None if it has none."""
         with self._project.reading():
-            state = self._state
-            if state.ledger.settings.get("groups") == "small":
-                found = float(state.probability()[state.rows.find_present(row)])
-            else:
-                found = float(state.labelling.probability[state.rows.find(row)])
+            rows = self._state.rows
+            position = int(rows.position[rows.find(row)])
+            found = math.nan if position < 0 else float(self._state.probability()[position])
             return None if math.isnan(found) else found
 
     def members(self, cluster: int) -> list[Any]:

@@ -74,7 +74,7 @@ class SessionState:
         self.problem: ClewError | None = None
         self.is_torn = False
         self._grown: tuple[bytes, ProjectRows] | None = None
-        self._own_probability: tuple[int, FloatArray] | None = None
+        self._probability: tuple[int, FloatArray] | None = None
         for event in events:
             self.ledger.apply(event)
         rows = self._rows_of(grown)
@@ -87,19 +87,21 @@ class SessionState:
     def probability(self) -> FloatArray:
         """Probability of the cluster of each present row, NaN where there is none.
 
-        It is that of the last fit, or else that of the strategy, if it has made the clusters. The latter is found once
-        for the same clusters, so that later answers do not change it before the next fit.
+        It is that of the last fit, or else that of the strategy, if it has made the clusters. It is found once for the
+        same clusters, so that later answers do not change it before the next fit.
         """
+        if self._probability is None or self._probability[0] != self.labelling.changed_at:
+            self._probability = self.labelling.changed_at, self._present_probability()
+        return self._probability[1]
+
+    def _present_probability(self) -> FloatArray:
         fitted, settings = self.labelling.present_probability, self.ledger.settings
         if settings["method"] is not None or not self.ledger.fitted_version or not np.isnan(fitted).all():
             return fitted
         if not has_small_groups(settings, self.known.driver):
             return fitted
-        if self._own_probability is None or self._own_probability[0] != self.labelling.changed_at:
-            strategy, labels = made(strategy_in(settings)), self.labelling.present
-            found = strategy.probabilities(self.known.driver.view, labels)
-            self._own_probability = self.labelling.changed_at, fitted if found is None else found
-        return self._own_probability[1]
+        found = made(strategy_in(settings)).probabilities(self.known.driver.view, self.labelling.present)
+        return fitted if found is None else found
 
     def _rows_of(self, grown: tuple[bytes, ProjectRows] | None) -> Callable[[], ProjectRows]:
         """Read the data, and return the function that makes rows from it."""
