@@ -9,11 +9,11 @@ import os
 import platform
 import re
 import shutil
-import sys
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO
 
@@ -24,9 +24,6 @@ from clew.exceptions import FileError, MissingExtraError, ParameterError
 
 # Possible separators. If several are equally frequent in a header, the first is used.
 SEPARATORS = (",", ";", "\t", "|")
-
-# Start of the names of temporary files: it tells computers apart.
-_PART = f".clew-{uuid.uuid5(uuid.NAMESPACE_DNS, platform.node()).hex[:8]}"
 
 WRITABLE = (".csv", ".tsv", ".jsonl", ".parquet")
 
@@ -255,22 +252,41 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def remove_abandoned(path: Path) -> None:
-    """Delete temporary files of `replacing` in the folder of a file, if their programs on this computer have ended."""
-    for temporary in Path(os.path.realpath(path)).parent.glob(f"{_PART}-*.part"):
-        process = temporary.name.removeprefix(f"{_PART}-").partition("-")[0]
+    """Delete temporary files of `replacing` in the folder of a file, if their programs have ended.
+
+    Only files of programs whose processes can be seen from here are deleted: on Linux, those that ran on this computer
+    since it was started, in this container. The same file may be in use by another computer with a shared disk.
+    """
+    here = _visible_processes()
+    if here is None:
+        return
+    for temporary in Path(os.path.realpath(path)).parent.glob(f".clew-{here}-*.part"):
+        process = temporary.name.split("-")[2]
         if process.isdecimal() and not _is_running(int(process)):
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
 
 
 def _beside(final: Path) -> Path:
-    """A new name for a temporary file in the same folder, with the computer and the process in it."""
-    return final.with_name(f"{_PART}-{os.getpid()}-{uuid.uuid4().hex[:12]}.part")
+    """A new name for a temporary file in the same folder, with the process in it."""
+    return final.with_name(f".clew-{_visible_processes() or 'unknown'}-{os.getpid()}-{uuid.uuid4().hex[:12]}.part")
+
+
+@cache
+def _visible_processes() -> str | None:
+    """What all processes that see each other have in common, and no others; None on systems that do not tell.
+
+    A host name is not enough: containers, and computers that share a disk, may have the same one.
+    """
+    try:
+        system = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        parts = (platform.node(), system, os.readlink("/proc/self/ns/pid"))
+    except OSError:
+        return None
+    return uuid.uuid5(uuid.NAMESPACE_DNS, " ".join(parts)).hex[:12]
 
 
 def _is_running(process: int) -> bool:
-    if sys.platform == "win32":  # a signal would end the process there
-        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:

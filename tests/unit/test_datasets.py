@@ -17,7 +17,7 @@ from numpy.testing import assert_array_equal
 from pyarrow import parquet
 from scipy import sparse
 
-from clew import datasets
+from clew import _tables, datasets
 from clew._tables import remove_abandoned
 from clew.datasets import _read, check_writable, read_table, replacing, write_table
 from clew.exceptions import DataError, FileError, MissingExtraError, ParameterError
@@ -443,7 +443,7 @@ def test_full_disk_says_so(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs signals of POSIX")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which processes can be seen")
 def test_a_temporary_file_of_a_killed_program_is_removed_and_others_are_kept(tmp_path):
     writes = """
 import os, signal, sys
@@ -461,6 +461,21 @@ with replacing(sys.argv[1]) as temporary:
         assert not abandoned.exists()
         assert temporary.read_text() == "more"
     assert os.listdir(tmp_path) == ["b.csv"]
+
+
+def test_temporary_files_of_programs_that_cannot_be_seen_are_kept(tmp_path, monkeypatch):
+    """Another computer with the same host name may write to a shared disk."""
+    ended = 2**22 + 1  # above the largest number of a process
+    (tmp_path / f".clew-elsewhere-{ended}-0.part").touch()
+    (tmp_path / f".clew-here-{ended}-0.part").touch()
+    (tmp_path / f".clew-here-{os.getpid()}-0.part").touch()
+    monkeypatch.setattr(_tables, "_visible_processes", lambda: None)
+    remove_abandoned(tmp_path / "a.csv")
+    assert len(os.listdir(tmp_path)) == 3
+    monkeypatch.setattr(_tables, "_visible_processes", lambda: "here")
+    remove_abandoned(tmp_path / "a.csv")
+    kept = [f".clew-elsewhere-{ended}-0.part", f".clew-here-{os.getpid()}-0.part"]
+    assert sorted(os.listdir(tmp_path)) == sorted(kept)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX file modes")
