@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from clew.cli import _cards
+from clew.datasets._written import same_date
 
 
 def printed(card, width=80, **options):
@@ -101,6 +102,27 @@ def test_the_same_date_in_two_formats_is_equal():
     )
     lines = [line.split() for line in told.splitlines()]
     assert lines[1] == ["born", "2001-07-28", "28.7.2001"] and lines[2][:2] == ["≠", "died"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("2001-07-28", "28 July 2001", True),
+        ("13/04/2001", "2001-04-13", True),
+        ("03/04/2001", "3/4/2001", True),
+        ("03/04/2001", "2001-03-04", False),
+        ("03/04/2001", "2001-04-03", False),
+        ("03/04/2001", "04/03/2001", False),
+        ("2001-07", "07/2001", True),
+        ("2001-07", "2001-07-01", False),
+        ("Q3 2001", "2001-07", False),
+        ("Q3 2001", "July 2001", False),
+        ("2001-07-28", "n/a", False),
+        ("2001-07-28", None, False),
+    ],
+)
+def test_only_dates_that_are_certainly_the_same_are_equal(one, other, same):
+    assert same_date(one, other) == same == same_date(other, one)
 
 
 def test_many_equal_fields_are_counted_until_all_are_asked_for():

@@ -35,6 +35,8 @@ NO_VALUES = MISSING | frozenset(
      "#ref!", "#num!", "#name?", "#null!", "<na>", "k.a.", "k. a.", "unbekannt", "keine angabe"}
 )  # fmt: skip
 
+# Forms of dates that name more than a day.
+_PERIODS = frozenset({"year and month", "year and quarter"})
 # Number of cells that are tried first, because most text columns are neither numbers nor dates.
 _TRIED = 200
 
@@ -45,11 +47,19 @@ def is_missing(value: object) -> bool:
 
 
 def same_date(one: object, other: object) -> bool:
-    """Whether two texts are the same date in any formats, such as 2001-07-28 and 28.07.2001."""
+    """Whether two texts are the same date in any formats, such as 2001-07-28 and 28.07.2001.
+
+    03/04/2001 is a day in March or in April, so that it equals neither 2001-03-04 nor 2001-04-03. A month or a quarter
+    is no day.
+    """
     if not (isinstance(one, str) and isinstance(other, str)):
         return False
-    found = written_dates([one.strip(), other.strip()])
-    return found is not None and bool(found.values[0] == found.values[1])
+    first, second = _date(one.strip()), _date(other.strip())
+    if first is None or second is None:
+        return False
+    if first.form != second.form and not _PERIODS.isdisjoint((first.form, second.form)):
+        return False
+    return all(_chosen(first, by_day) == _chosen(second, by_day) for by_day in (False, True))
 
 
 class Readings(NamedTuple):
