@@ -184,7 +184,7 @@ def test_answers_that_follow_from_sources_alone_are_not_counted(sqlite_url):
 def test_a_source_with_one_value_is_refused(sqlite_url):
     listed = [row | {"list": "a"} for row in PEOPLE]
     with pytest.raises(
-        ParameterError, match='source list: the column has only one value, "a", so no two rows could be together'
+        ParameterError, match='source list: the column has only one value, "a", so no two rows can be together'
     ):
         Session.create(sqlite_url, listed, id_column="id", source="list")
 

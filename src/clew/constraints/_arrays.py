@@ -268,10 +268,10 @@ def group_columns(groups: IntArray | None) -> list[IntArray]:
 
 
 def nothing_together(column: str, value: str = "") -> str:
-    """The message that refuses a column of sources or cannot-groups in which all rows have the same value."""
+    """The message about a column of sources or cannot-groups in which all rows have the same value."""
     shown = f', "{value}"' if value else ""
     return (
-        f"{column} has only one value{shown}, so no two rows could be together. Choose a column that says which list "
+        f"{column} has only one value{shown}, so no two rows can be together. Choose a column that says which list "
         "each row comes from, or leave it out."
     )
 

@@ -15,13 +15,13 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from clew._base import Capabilities, ConstrainedClusterer, cluster_names
+from clew._base import Capabilities, ConstrainedClusterer, cluster_names, warn_caller
 from clew._persistence import Learned, State
 from clew._validation import NONE, RANDOM_STATE, Allowed, above, at_most, integer, number, texts
 from clew.constraints import Closure, Constraints, label_clusters
 from clew.constraints._arrays import group_columns, nothing_together
 from clew.datasets import Table
-from clew.exceptions import ConstraintError, FileError, ParameterError
+from clew.exceptions import ClewWarning, FileError, ParameterError
 from clew.graph._correlation_clustering import correlation_clustering
 from clew.graph._signed_graph import signed_graph
 from clew.matching._comparison import Comparer, Records, Vectors
@@ -99,8 +99,8 @@ class MatchClustering(ConstrainedClusterer):
 
     Notes
     -----
-    Constraints: all are hard, including cannot-groups ("one record per source"). Cannot-groups with one value for all
-    rows are refused, because every row would be alone. X is a table or an array of vectors. A
+    Constraints: all are hard, including cannot-groups ("one record per source"). A warning says if
+    cannot-groups have one value for all rows, because every row is alone then. X is a table or an array of vectors. A
     `Table`, a list of dicts, and a frame with a column of text or dates are tables. A frame that holds only numbers is
     an array of vectors.
 
@@ -203,7 +203,7 @@ class MatchClustering(ConstrainedClusterer):
     def _fit(self, X: Any, constraints: Constraints, weights: FloatArray, rng: np.random.Generator) -> npt.NDArray[Any]:
         for column in group_columns(constraints.cannot_groups):
             if len(column) > 1 and column[0] >= 0 and (column == column[0]).all():
-                raise ConstraintError(nothing_together("cannot_groups"))
+                warn_caller(nothing_together("cannot_groups"), ClewWarning)
         matcher = Matcher.of(X, self.n_neighbors, self.columns, self.keys)
         closed = constraints.closure()
         candidates = build_candidates(matcher.rows, matcher.fields, matcher.keys, np.random.default_rng(0))

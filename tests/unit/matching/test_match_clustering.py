@@ -16,7 +16,7 @@ from benchmarks.record_tables import record_table
 from clew import Constraints, MatchClustering
 from clew.datasets import as_table
 from clew.evaluation import pairwise_scores, same_partition
-from clew.exceptions import ConstraintError, ContradictoryConstraintsError, DataError, FileError, ParameterError
+from clew.exceptions import ClewWarning, ContradictoryConstraintsError, DataError, FileError, ParameterError
 from clew.matching._fellegi_sunter import two_normals
 from tests.helpers import examples
 
@@ -86,12 +86,11 @@ def test_one_record_per_source_always_holds(seed):
 
 
 @pytest.mark.parametrize("groups", [["crm"] * 5, [0] * 5, [[1, 0], [0, 0], [1, 0], [-1, 0], [0, 0]]])
-def test_cannot_groups_with_one_value_for_all_rows_are_refused(groups):
-    sentence = (
-        "cannot_groups has only one value, so no two rows could be together. Choose a column that says which list"
-    )
-    with pytest.raises(ConstraintError, match=re.escape(sentence)):
-        MatchClustering().fit(PEOPLE, constraints=Constraints(cannot_groups=groups))
+def test_cannot_groups_with_one_value_for_all_rows_are_kept_with_a_warning(groups):
+    sentence = "cannot_groups has only one value, so no two rows can be together. Choose a column that says which list"
+    with pytest.warns(ClewWarning, match=re.escape(sentence)):
+        model = MatchClustering().fit(PEOPLE, constraints=Constraints(cannot_groups=groups))
+    assert len(set(model.labels_)) == len(PEOPLE)
 
 
 def test_one_cannot_group_leaves_the_other_rows_free():
