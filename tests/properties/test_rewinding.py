@@ -18,8 +18,15 @@ X = np.array([[0.0], [1.0], [3.0], [7.0], [15.0], [31.0], [63.0]])
 
 PAIRS = st.sampled_from(list(combinations(range(N), 2)))
 ANSWERS = st.sampled_from([SAME, DIFFERENT, DIFFERENT, UNSURE])
+VOTES = st.lists(st.tuples(st.sampled_from(["ann", "Ann ", "bob"]), ANSWERS, st.just(0.5)), max_size=2).map(tuple)
 ENTRIES = st.one_of(
     st.builds(lambda pair, answer: Answered(Pair(*pair), answer, 0.5), PAIRS, ANSWERS),
+    st.builds(
+        lambda pair, votes, disputed: Answered(Pair(*pair), UNSURE, votes=votes, disputed=disputed),
+        PAIRS,
+        VOTES,
+        st.booleans(),
+    ),
     st.builds(lambda pair, answer: Answered(Pair(*pair, check=True), answer, expected=SAME), PAIRS, ANSWERS),
     st.builds(
         lambda rows, chosen: Answered(Which(rows[0], tuple(rows[1:])), [rows[1], DIFFERENT, UNSURE][chosen]),
@@ -79,6 +86,7 @@ def everything(questions):
         known.related_rows().tolist(),
         (view.placed.tolist(), view.named.tolist(), view.questioned.tolist(), view.to_placed().tolist()),
         (view.told, view.said.tolist(), view.asked, view.unsure, view.decided, view.deduced, view.n_contradictions),
+        (view.annotators, [column.tolist() for column in view.answer_arrays], view.n_disputed, view.stated),
         view.unplaced().tolist(),
         [[one.member for one in view.open_neighbourhoods(row)] for row in range(N)],
     )

@@ -321,8 +321,15 @@ class View:
             number = len(self.annotators)
             self.annotators.append(name)
             self._numbers[name_key(name)] = number
+            self._journal.note(self._forget_annotator)
         self._numbers[name] = number  # names are looked up as they are written, because `name_key` takes longer
         return number
+
+    def _forget_annotator(self) -> None:
+        """Take back the latest annotator, with all spellings of the name."""
+        self.annotators.pop()
+        last = len(self.annotators)
+        self._numbers = {name: number for name, number in self._numbers.items() if number < last}
 
     def rewind(self, n_answers: int) -> None:
         """Take back all answers after the first `n_answers`, and forget guesses and results of strategies."""
