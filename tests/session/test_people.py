@@ -1,11 +1,11 @@
-"""Names that differ only in case, or in spaces at the ends, are one person."""
+"""Several people: the spelling of names, and questions that two people have at once."""
 
 from __future__ import annotations
 
 import pytest
 
 from clew import Session
-from tests.session.helpers import blobs
+from tests.session.helpers import blobs, everything, reopened
 
 
 @pytest.fixture
@@ -35,3 +35,19 @@ def test_an_imported_answer_is_known_under_another_spelling(session):
     assert session.import_answers([(0, 3, "same")], annotator="Ann") == 1
     assert session.import_answers([(3, 0, "same")], annotator="ANN") == 0
     assert session.import_answers([(3, 0, "different")], annotator="ANN") == 1
+
+
+@pytest.mark.parametrize("imported", [False, True])
+def test_a_pair_that_somebody_still_has_stays_pending(session, tmp_path, imported):
+    first, second = session.ask("Ann"), session.ask("bob")  # a second opinion about the same pair
+    assert {first.left, first.right} == {second.left, second.right}
+    if imported:
+        session.import_answers([(first.left, first.right, "different")], annotator="Cy")
+    else:
+        session.tell(first, "different")
+    driver = session._state.known.driver
+    before, pending, question = everything(session), driver.pending, driver._look_ahead()
+    assert len(pending) == 1
+    with reopened(session, tmp_path / "project.clew") as again:
+        driver = again._state.known.driver
+        assert (everything(again), driver.pending, driver._look_ahead()) == (before, pending, question)

@@ -84,6 +84,10 @@ class Leases:
             questions = map(self.question, self)
             self._known.driver.wait_for(question for question in questions if question is not None)
 
+    def are_about(self, record: Record) -> bool:
+        """Whether the pair of an answer is still asked of somebody. The driver must then keep it pending."""
+        return record.kind != "which" and self._known.slot(record) in map(self._pair, self)
+
     # -- questions -------------------------------------------------------------------------------------------------
 
     def question(self, lease: Lease) -> Pair | Which | None:

@@ -195,7 +195,8 @@ class SessionState:
         self.labelling.apply(event)
         target = self.ledger.target(event)
         if event.kind == "answer":
-            goes_on = self.known.add(self.ledger.records[event.seq])
+            record = self.ledger.records[event.seq]
+            goes_on = self.known.add(record) and not self.leases.are_about(record)
         elif event.kind in ("fit", "name", "import") or target.kind == "grouping":
             goes_on = True
         elif event.kind == "setting" and set(event.payload["settings"]) == {"strategy"}:
