@@ -110,6 +110,20 @@ def test_small_groups_that_the_data_show_have_the_same_probabilities(sqlite_url,
         assert {row: session.probability_of(row) for row in found} == found
 
 
+def test_probabilities_after_an_answer_are_the_same_when_the_project_is_opened_again(session, sqlite_url):
+    before, question = session.probabilities(), session.ask()
+    session.tell(question, "different")
+    found = session.probabilities(refit=False)
+    assert found != before
+    with Session.open(sqlite_url) as again:
+        assert again.probabilities(refit=False) == found
+
+
+def test_the_strategy_that_makes_the_clusters_gives_the_probabilities(sqlite_url):
+    with Session.create(sqlite_url, PEOPLE, id_column="id", strategy="uncertain-matches") as session:
+        assert sorted(session.probabilities()) == ["p1", "p2", "p3", "p4", "p5"]
+
+
 def test_probabilities_are_computed_once_for_the_same_clusters(session, monkeypatch):
     session.fit()
     calls, compute = [], UncertainMatches.probabilities

@@ -50,8 +50,6 @@ class Labelling:
     probability : ndarray of float32
         Probability of each row's cluster by ordinal, as the last fit found it. NaN if its method has none, and for rows
         that were moved or added since.
-    changed_at : int
-        Number of the last event that may have changed labels, 0 if there is none.
     """
 
     def __init__(self, ledger: Ledger, rows: ProjectRows) -> None:
@@ -60,7 +58,6 @@ class Labelling:
         self.base, self.base_version = self.labels.copy(), 0
         self.next_cluster, self.is_outdated = 0, False
         self.notes: tuple[str, ...] = ()
-        self.changed_at = 0
         self.probability = np.full(len(rows.ids), np.nan, dtype=np.float32)
         for event in ledger.events:
             self.apply(event)
@@ -87,8 +84,6 @@ class Labelling:
         The labels after a correction are the base of later fits. A fit that starts from the base does not change it.
         """
         self._change(event)
-        if event.kind != "answer":
-            self.changed_at = event.seq
         if event.kind == "rows_added":
             new = self._rows.ordinals(event.payload["ids"])
             self.base[new] = self.labels[new]

@@ -27,7 +27,7 @@ from clew.session._planning import Planner
 from clew.session._review import Reviews
 from clew.session._settings import ENCODING
 from clew.session._store import Lease
-from clew.session._strategies import has_small_groups, made, strategy_in
+from clew.session._strategies import lasting_strategy
 from clew.session._table import ProjectRows
 
 FloatArray = npt.NDArray[np.float64]
@@ -87,20 +87,17 @@ class SessionState:
     def probability(self) -> FloatArray:
         """Probability of the cluster of each present row, NaN where there is none.
 
-        It is that of the last fit, or else that of the strategy, if it has made the clusters. It is found once for the
-        same clusters, so that later answers do not change it before the next fit.
+        It is that of the last fit, or else that of the strategy that makes the clusters, given all answers so far.
         """
-        if self._probability is None or self._probability[0] != self.labelling.changed_at:
-            self._probability = self.labelling.changed_at, self._present_probability()
+        if self._probability is None or self._probability[0] != self.ledger.version:
+            self._probability = self.ledger.version, self._present_probability()
         return self._probability[1]
 
     def _present_probability(self) -> FloatArray:
         fitted, settings = self.labelling.present_probability, self.ledger.settings
         if settings["method"] is not None or not self.ledger.fitted_version or not np.isnan(fitted).all():
             return fitted
-        if not has_small_groups(settings, self.known.driver):
-            return fitted
-        found = made(strategy_in(settings)).probabilities(self.known.driver.view, self.labelling.present)
+        found = lasting_strategy(settings).probabilities(self.known.driver.view, self.labelling.present)
         return fitted if found is None else found
 
     def _rows_of(self, grown: tuple[bytes, ProjectRows] | None) -> Callable[[], ProjectRows]:
