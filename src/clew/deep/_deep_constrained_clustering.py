@@ -100,7 +100,8 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Largest number of rounds, each with one pass over the rows and one over the constraints. The second stage of
         the filter "soft" has as many rounds again.
     tol : float, default=0.001
-        Stop when a smaller share of the rows changes its cluster in a round.
+        Stop when a smaller share of the rows changes its cluster in a round. A round of few rows has few steps of the
+        optimiser, so then in as many rounds in a row as have eight steps together.
     batch_size : "auto" or int, default="auto"
         Number of rows for each step of the optimiser. "auto" means 64 below 2,000 rows, and 256 from there on.
     learning_rate : float, default=0.001

@@ -22,6 +22,10 @@ from clew.deep._progress import DeepProgress, Reporter
 from clew.deep._training import LossWeights, Training
 from clew.exceptions import ParameterError
 
+# A stage does not end before this many steps without a change. A round of 100 rows has two steps, and in two steps
+# often no row changes its cluster, although the pairs do not hold yet.
+CALM_STEPS = 8
+
 
 class DeepClusters(NamedTuple):
     """The result of `deep_clustering`; labels are positions of centres."""
@@ -99,6 +103,7 @@ def deep_clustering(
             return knowledge.filtered(now.shares, alike, filter_fraction, rng)
         return knowledge.represented(alike, rng)
 
+    n_calm = -(-CALM_STEPS // -(-rows.n_rows // batch_size))  # rounds
     has_filter = filter_rule == "soft" and bool(filter_fraction) and knowledge.n_pairs > 0
     for stage in ("clustering", "filtering") if has_filter else ("clustering",):
         report = Reporter(stage, max_iter, callback)
@@ -111,7 +116,8 @@ def deep_clustering(
             changed.append(float((now.labels != before).mean()))
             history.append(objective(now.shares, knowledge, weights))
             _refuse_divergence(stage, n_iter, history[-1], learning_rate)
-            if report(n_iter, history[-1], changed[-1]) is False or changed[-1] < tol:
+            is_calm = n_iter >= n_calm and max(changed[-n_calm:]) < tol
+            if report(n_iter, history[-1], changed[-1]) is False or is_calm:
                 break
     return DeepClusters(training.weights, training.centers, now.labels, used, history, changed)
 

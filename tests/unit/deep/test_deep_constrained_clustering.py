@@ -231,6 +231,18 @@ def test_stops_when_fewer_than_one_in_a_thousand_rows_change(torch, seed):
     assert model.objective_ == model.objective_history_[-1]
 
 
+def test_few_rows_go_on_until_eight_steps_change_nothing(torch, seed):
+    """A round of 60 rows is one step, which often changes no cluster, although pairs are broken."""
+    X, hidden, options = two_ways(seed)
+    X, hidden = X[:60], hidden[:60]
+    known = Constraints.sample(hidden, 60, random_state=seed)
+    model = DeepConstrainedClustering(2, **options | {"batch_size": 64, "max_iter": 100, "tol": 0.001})
+    model.fit(X, constraints=known)
+    assert adjusted_rand_score(hidden, model.labels_) > 0.9
+    assert 8 < model.n_iter_ < 100
+    assert model.changed_history_[-8:].max() < 0.001 <= model.changed_history_[-9]
+
+
 def test_progress_has_a_time_estimate_and_can_stop_a_stage(torch, seed):
     X, _ = blobs(seed)
     seen = []
