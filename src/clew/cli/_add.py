@@ -46,7 +46,9 @@ def _joined(counts: Counter[int], sizes: Counter[int]) -> str:
     """Say how many rows joined clusters that were there before, and how many started new ones."""
     before = [count for cluster, count in counts.items() if sizes[cluster] > count]
     new = [count for cluster, count in counts.items() if sizes[cluster] == count]
-    return (
-        f"{sum(before):,} joined {_render.counted(len(before), 'cluster')}, "
-        f"{sum(new):,} started {_render.counted(len(new), 'new cluster')}."
-    )
+    parts = [
+        f"{sum(counts):,} {verb} {_render.counted(len(counts), noun)}"
+        for counts, verb, noun in ((before, "joined", "cluster"), (new, "started", "new cluster"))
+        if counts
+    ]
+    return f"{', '.join(parts)}."
