@@ -810,7 +810,7 @@ def test_many_small_clusters_are_searched_by_the_words_of_their_rows(browser, su
     page.locator("main .search").fill("saaletee wien")
     page.locator(".cluster-item").nth(1).wait_for(state="detached")
     page.locator(".cluster-item").click()
-    page.wait_for_function(f"{MARKS} === 'crm shop'")
+    page.wait_for_function(f"() => {MARKS} === 'crm shop'")
     page.locator('[data-action="merge"]').click()
     page.keyboard.type("nordpapier berlin")
     page.locator(".pick button").nth(1).wait_for(state="detached")
@@ -854,7 +854,7 @@ def test_a_cell_without_a_value_is_not_marked_as_a_difference(browser, suppliers
     page.locator("main .search").fill("a00")
     page.locator(".cluster-item").nth(1).wait_for(state="detached")
     page.locator(".cluster-item").click()
-    page.wait_for_function(f"{MARKS} === 'crm shop'")
+    page.wait_for_function(f"() => {MARKS} === 'crm shop'")
     assert "n/a" in page.locator(".few").inner_text()
     page.close()
 
