@@ -18,6 +18,7 @@ def test_rows_as_cards_show_them(client):
         "id": "a",
         "values": {"name": "a", "x": 0, "y": 0, "note": "=1+1"},
         "missing": [],
+        "dates": {},
         "cluster": 0,
         "probability": None,
     }

@@ -783,7 +783,8 @@ def suppliers(tmp_path):
     """Sixty suppliers, each of which is in two lists, with dates in two formats. One phone number is unknown."""
     first, second = ("Nord", "Falke", "Linde", "Orion", "Vela", "Saale"), ("papier", "moden", "holz", "glas", "tee")
     names = [f"{one}{two} {word}" for one in first for two in second for word in ("Berlin", "Wien")]
-    days = [(f"20{place:02}-07-2{place % 10}", f"2{place % 10}.7.20{place:02}") for place in range(60)]
+    months = (".7.", " July ")
+    days = [(f"20{place:02}-07-2{place % 10}", f"2{place % 10}{months[place % 2]}20{place:02}") for place in range(60)]
     rows = [[f"a{place:02}", "crm", name, f"{7919 * place:07}", days[place][0]] for place, name in enumerate(names)]
     rows += [
         [f"b{place:02}", "shop", name, phone if place else "n/a", days[place][1]]

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from clew.cli import _render
-from clew.datasets._written import is_missing, same_date
+from clew.datasets._written import date_key, is_missing
 
 # Longest text, in characters, that is shown in full: it fits a screen of two columns.
 MOST_CHARACTERS = 600
@@ -108,7 +108,7 @@ def _fields(names: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> list[str
 
 def _same(rows: Sequence[Mapping[str, Any]], field: str) -> bool:
     first, second = (row.get(field) for row in rows)
-    return first == second or same_date(first, second)
+    return first == second or (date_key(first) is not None and date_key(first) == date_key(second))
 
 
 def _difference(left: Any, right: Any) -> str:

@@ -46,20 +46,17 @@ def is_missing(value: object) -> bool:
     return value is None or value != value or (isinstance(value, str) and value.strip().lower() in NO_VALUES)
 
 
-def same_date(one: object, other: object) -> bool:
-    """Whether two texts are the same date in any formats, such as 2001-07-28 and 28.07.2001.
+def date_key(value: object) -> str | None:
+    """The same text for the same date in any format, such as 2001-07-28 and 28.07.2001. None if a cell is no date.
 
-    03/04/2001 is a day in March or in April, so that it equals neither 2001-03-04 nor 2001-04-03. A month or a quarter
-    is no day.
+    03/04/2001 is a day in March or in April, so that its key is neither that of 2001-03-04 nor that of 2001-04-03. A
+    month or a quarter is no day.
     """
-    if not (isinstance(one, str) and isinstance(other, str)):
-        return False
-    first, second = _date(one.strip()), _date(other.strip())
-    if first is None or second is None:
-        return False
-    if first.form != second.form and not _PERIODS.isdisjoint((first.form, second.form)):
-        return False
-    return all(_chosen(first, by_day) == _chosen(second, by_day) for by_day in (False, True))
+    found = _date(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        return None
+    period = found.form if found.form in _PERIODS else "day"
+    return f"{period} {_chosen(found, False)} {_chosen(found, True)}"
 
 
 class Readings(NamedTuple):

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from clew._tables import InputFile
 from clew.datasets import check_size
 from clew.datasets._images import confined
-from clew.datasets._written import is_missing
+from clew.datasets._written import date_key, is_missing
 from clew.exceptions import FileError, NotFoundError, StorageError, TooLargeError
 from clew.session import GROUPS, METRICS, SCALES, TEXTS, Session, strategies
 from clew.web import _models as take
@@ -120,7 +120,8 @@ def _rows(session: Session, ids: list[str]) -> list[show.Row]:
     for name in ids:
         values = show.plain(session.row(name))
         missing = [column for column, value in values.items() if is_missing(value)]
-        found.append(show.Row(name, values, missing, session.cluster_of(name), session.probability_of(name)))
+        dates = {column: key for column, value in values.items() if (key := date_key(value)) is not None}
+        found.append(show.Row(name, values, missing, dates, session.cluster_of(name), session.probability_of(name)))
     return found
 
 

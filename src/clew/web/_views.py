@@ -84,13 +84,15 @@ class Welcome:
 class Row:
     """A row as a card shows it.
 
-    `missing` names the columns without a value, also those that say "unknown" or "-". `probability` is the probability
-    of its cluster, null if the method has none.
+    `missing` names the columns without a value, also those that say "unknown" or "-". `dates` has a key for each column
+    with a date: the same date has the same key in every format. `probability` is the probability of its cluster, null
+    if the method has none.
     """
 
     id: Any
     values: dict[str, Any]
     missing: list[str]
+    dates: dict[str, str]
     cluster: int | None
     probability: float | None = None
 

@@ -50,7 +50,7 @@ export function card(row, other, attributes) {
     const against = other?.values[column];
     const beside = other !== undefined && other !== null;
     const none = row.missing?.includes(column);
-    const alike = JSON.stringify(value ?? null) === JSON.stringify(against ?? null) || (dayOf(value) !== null && dayOf(value) === dayOf(against));
+    const alike = JSON.stringify(value ?? null) === JSON.stringify(against ?? null) || (row.dates?.[column] !== undefined && row.dates[column] === other?.dates?.[column]);
     const differs = beside && !alike && !none && !other.missing?.includes(column);
     const kind = kindOf(value);
     if (kind === "plain") fields.push(h("tr", { class: differs ? "differs" : beside && (alike || none) ? "equal" : "" }, h("th", { scope: "row" }, column), h("td", { dir: "auto" }, (differs && letters(value, against)) || mark(shown(value), differs, howMuch(value, against)))));
@@ -63,15 +63,6 @@ export function card(row, other, attributes) {
     big,
     fields.length ? h("table", { class: "fields" }, h("tbody", {}, fields)) : null,
   );
-}
-
-// The day of a date such as 2001-07-28 or 28.07.2001, whose order of day and month is certain; null for anything else.
-function dayOf(value) {
-  if (typeof value !== "string") return null;
-  const [, year, month, day] = /^\s*(\d{4})-(\d\d?)-(\d\d?)\s*$/.exec(value) ?? [];
-  if (year) return [year, Number(month), Number(day)].join("-");
-  const [, first, second, last] = /^\s*(\d\d?)\.(\d\d?)\.(\d{4})\s*$/.exec(value) ?? [];
-  return last ? [last, Number(second), Number(first)].join("-") : null;
 }
 
 // The pictures of a row, on their way: a card that is shown later has them even if the server is away then.
