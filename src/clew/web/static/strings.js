@@ -120,7 +120,7 @@ export const S = {
     merge: "Merge with…", never: "Never join with…", splitOff: "Split off selected rows", takeOut: "Move to a new cluster",
     moveTo: "Move to…", chosen: (n) => `${n} selected`,
     pick: "Which cluster?",
-    search: "Search names and rows", noMatch: "No cluster contains this text.",
+    search: "Search names and typical rows", noMatch: "No name and no typical row contains this text.",
     moreOf: (n) => `Show more (${n.toLocaleString()} left)`,
     searchOn: (n) => `${n.toLocaleString()} more. Search to find them.`,
     preview: "What would change",
