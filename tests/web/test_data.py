@@ -180,6 +180,7 @@ def test_files_of_cards_come_from_the_folder_of_the_data_only(pictures):
 def test_settings(client):
     found = client.get("/api/settings").json()
     assert found["project"] == "toy" and found["rows"] == 12 and found["changes"] is None
+    assert found["has_small_groups"] is False
     assert found["columns"] == ["name", "x", "y", "note"] and found["settings"]["n_clusters"] == 3
     assert "min-max" in found["choices"]["strategy"] and "pck-means" in found["choices"]["method"]
     changed = client.put("/api/settings", json={"n_clusters": None, "strategy": "min-max", "annotator": "ann"})

@@ -46,7 +46,7 @@ from clew.session._settings import (
 )
 from clew.session._state import SessionState
 from clew.session._store import Store, is_url
-from clew.session._strategies import strategy_in
+from clew.session._strategies import has_small_groups, strategy_in
 from clew.session._table import Changes, ids_of, packed_rows, reference, referenced, row_hashes, table_of
 
 # Largest number of seconds that `Session.close` waits for calls of other threads.
@@ -356,6 +356,12 @@ class Session:
         """Whether answers or corrections came after the last fit."""
         with self._project.reading():
             return self._state.ledger.is_stale
+
+    @property
+    def has_small_groups(self) -> bool:
+        """Whether there are very many groups of few rows: it was set, or the questions have found out."""
+        with self._project.reading():
+            return has_small_groups(self._state.ledger.settings, self._state.known.driver)
 
     @property
     def methods(self) -> list[str]:

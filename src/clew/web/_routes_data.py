@@ -101,7 +101,7 @@ def data_routes(worker: Worker) -> APIRouter:
     @router.get("/settings", response_model=show.Project)
     async def settings() -> Any:
         """Return the settings and their possible values."""
-        return await worker.quick(_project, session)
+        return await worker.slow(_project, session)
 
     @router.put("/settings", response_model=show.Project)
     async def change_settings(body: take.Settings) -> Any:
@@ -110,7 +110,7 @@ def data_routes(worker: Worker) -> APIRouter:
         who = chosen.pop("annotator", "me")
         if chosen:
             await worker.slow(session.set, annotator=who, **chosen)  # may encode the columns again
-        return await worker.quick(_project, session)
+        return await worker.slow(_project, session)
 
     return router
 
@@ -205,5 +205,5 @@ def _project(session: Session) -> show.Project:
     changes = session.changes
     return show.Project(
         session.name, len(session.ids), list(settings.pop("table_columns")), str(changes) if changes else None,
-        show.plain(settings), choices,
+        session.has_small_groups, show.plain(settings), choices,
     )  # fmt: skip

@@ -217,6 +217,8 @@ class Project:
     columns : list of str
     changes : str or None
         How the data file differs from the rows of the project.
+    has_small_groups : bool
+        Whether there are very many groups of few rows: it was set, or the questions have found out.
     settings : dict
     choices : dict
     """
@@ -225,6 +227,7 @@ class Project:
     rows: int
     columns: list[str]
     changes: str | None
+    has_small_groups: bool
     settings: dict[str, Any]
     choices: dict[str, list[str]]
 

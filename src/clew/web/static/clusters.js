@@ -48,7 +48,7 @@ export function clusters(view) {
       drawList();
       await show(open, false);
       // Small groups have no other groupings.
-      others.element.hidden = (await api.settings()).settings.groups === "small";
+      others.element.hidden = (await api.settings()).has_small_groups;
       if (!others.element.hidden) await others.load();
     } catch (error) {
       if (all.length === 0) fill(list);
