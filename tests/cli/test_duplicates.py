@@ -169,22 +169,7 @@ def test_a_row_in_place_of_a_cluster_is_told_its_cluster(customers):
 
 
 def test_rows_that_are_added_to_many_clusters_are_only_counted(customers):
-    towns = [
-        "Bonn",
-        "Rome",
-        "Oslo",
-        "Kyiv",
-        "Lima",
-        "Cork",
-        "Graz",
-        "Nice",
-        "Ulm",
-        "Bath",
-        "York",
-        "Linz",
-        "Kiel",
-        "Jena",
-    ]
+    towns = ["Bonn", "Rome", "Oslo", "Kyiv", "Lima", "Cork", "Graz", "Nice", "Ulm", "Bath", "York", "Linz", "Kiel"]
     lines = [f"{place},{town}mann Ltd,{town},{place * 7919}" for place, town in enumerate(towns)]
     Path(customers).write_text("\n".join(["number,name,city,phone", *lines]))
     assert type_in("ask", customers, "--id", "number", "--groups", "small", keys="q\n").exit_code == 0
