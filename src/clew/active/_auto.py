@@ -144,7 +144,7 @@ class Auto(Strategy):
             if suspected is None:
                 check = check_question(model.view, posterior.labelled, posterior.own_probabilities)
             else:
-                check = suspected.check
+                check = suspected.check(model.view)
             if check is None and view.may_check(urgent=suspected is not None):
                 check = _presumption(model.view, posterior)
             if check is not None:
@@ -384,13 +384,13 @@ class Auto(Strategy):
 
     def _suspicion(self, model: _Model) -> Suspicion | None:
         """What `suspects_errors` finds, computed once per answer."""
-        view = model.view
-        last: tuple[int, Suspicion | None] | None = view.latest.get("suspicion")
-        if last is None or last[0] != view.n_answers:
+        view, kernels = model.view, model.kernels
+        last: tuple[int, KernelSum, Suspicion | None] | None = view.latest.get("suspicion")
+        if last is None or last[0] != view.n_answers or last[1] is not kernels:
             key = f"{self.n_neighbors} {self.random_state}"
-            last = view.n_answers, suspicion(view, model.kernels, key, _SUSPICION)
+            last = view.n_answers, kernels, suspicion(view, kernels, key, _SUSPICION)
             view.latest["suspicion"] = last
-        return last[1]
+        return last[2]
 
     def _knows_of_errors(self, view: View) -> bool:
         """Whether answers may be wrong because of a given error rate or a contradiction."""

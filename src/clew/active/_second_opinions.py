@@ -44,9 +44,21 @@ _MOST_CERTAIN = 400
 
 
 class Suspicion(NamedTuple):
-    """Some answers look wrong, although none contradicts another."""
+    """Some answers look wrong, although none contradicts another.
 
-    check: Pair | None  # the check question that would show it best
+    Attributes
+    ----------
+    doubtful : ndarray of shape (n_pairs, 2)
+        Implied pairs that are probably wrong, the least probable first.
+    """
+
+    doubtful: IntArray
+
+    def check(self, view: View) -> Pair | None:
+        """The check question about the least probable pair that is neither answered nor pending; None if all are."""
+        found = (Pair(row, other, why="Is this right?", check=True) for row, other in self.doubtful.tolist())
+        done = view.asked | view.pending
+        return next((pair for pair in found if pair.key not in done), None)
 
 
 def posterior_of(view: View, kernels: KernelSum, key: str, *, searched: bool = False) -> Posterior:
@@ -83,19 +95,18 @@ def suspicion(view: View, kernels: KernelSum, key: str, least: float) -> Suspici
     state = _chain(view, kernels, key).state(kernels, answers, view.n_clusters, view.error_rate)
     if state.score + log_evidence(answers, state.rates) - certain.score < least:
         return None
-    return Suspicion(_doubtful_pair(view, state, groups))
+    return Suspicion(_doubtful_pairs(state, groups))
 
 
-def _doubtful_pair(view: View, state: State, groups: IntArray) -> Pair | None:
-    """The implied pair that the beliefs about named rows contradict most; None if they contradict none."""
+def _doubtful_pairs(state: State, groups: IntArray) -> IntArray:
+    """The implied pairs that the beliefs about named rows contradict, the least probable first."""
     placed = np.flatnonzero(groups[state.rows] >= 0)
     beliefs, mine = state.beliefs[placed], groups[state.rows[placed]]
     together = beliefs @ beliefs.T
     right = np.where(mine[:, None] == mine, together, 1 - together)
     one, two = np.nonzero(np.triu(right < _DOUBTFUL, 1))
-    pairs = state.rows[placed[np.column_stack([one, two])[np.argsort(right[one, two], kind="stable")]]]
-    found = (Pair(row, other, why="Is this right?", check=True) for row, other in pairs.tolist())
-    return next((pair for pair in found if pair.key not in view.asked and pair.key not in view.pending), None)
+    order = np.argsort(right[one, two], kind="stable")
+    return state.rows[placed[np.column_stack([one, two])[order]]]
 
 
 def _chain(view: View, kernels: KernelSum, key: str) -> Chain:

@@ -271,6 +271,19 @@ def test_if_right_answers_look_wrong_there_is_one_more_check_question(check_shar
     assert Auto().suspects_errors(again.view) == is_suspected[19]
 
 
+def test_while_a_check_question_waits_a_driver_that_reads_the_log_asks_the_same():
+    X, y = make_blobs(90, 2, centers=3, cluster_std=0.5, center_box=(-20, 20), random_state=1)
+    log, questions, again = (Questions(X, n_clusters=3, random_state=0, check_share=share) for share in (0, 0.05, 0.05))
+    for place in range(22):
+        pair = log.ask()
+        log.tell(pair, SAME if (y[pair.first] == y[pair.second]) != (place == 1) else DIFFERENT)
+    questions.replay(log.answers)
+    again.replay(log.answers)
+    assert questions.ask().check
+    again.wait_for(questions.pending)
+    assert again.ask() == questions.ask()
+
+
 def test_parameters_are_checked():
     for wrong in ({"n_neighbors": 0}, {"random_state": -1}):
         with pytest.raises(ParameterError, match="in Auto: expected an integer"):
