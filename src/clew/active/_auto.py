@@ -266,24 +266,24 @@ class Auto(Strategy):
 
     def annotator_errors(self, view: View) -> dict[str, AnnotatorErrors]:
         """Estimated errors of every annotator; empty while answers are facts, or if groups are small."""
-        if self.groups == "small" or not self._knows_of_errors(view):
-            return {}
-        model = self._model(view)
-        return annotator_errors(model.view, self._beliefs(model))
+        model = self._model_of_evidence(view)
+        return {} if model is None else annotator_errors(model.view, self._beliefs(model))
 
     def answer_doubts(self, view: View) -> dict[tuple[int, int], float] | None:
         """Probability that the answers about each pair are wrong; None while answers are facts, or for small groups."""
-        if self.has_small_groups(view) or not self._knows_of_errors(view):
-            return None
-        model = self._model(view)
-        return model.values_of_rows(answer_doubts(model.view, self._beliefs(model)))
+        model = self._model_of_evidence(view)
+        return None if model is None else model.values_of_rows(answer_doubts(model.view, self._beliefs(model)))
 
     def pair_beliefs(self, view: View) -> dict[tuple[int, int], float] | None:
         """Probability that the rows of each answered pair are together; None while answers are facts."""
+        model = self._model_of_evidence(view)
+        return None if model is None else model.values_of_rows(pair_beliefs(model.view, self._beliefs(model)))
+
+    def _model_of_evidence(self, view: View) -> _Model | None:
+        """The model if answers may be wrong; None while answers are facts, or if groups are small."""
         if self.has_small_groups(view) or not self._knows_of_errors(view):
             return None
-        model = self._model(view)
-        return model.values_of_rows(pair_beliefs(model.view, self._beliefs(model)))
+        return self._model(view)
 
     def _other_asker(self, view: View) -> UncertainMatches | TreeQuestions | None:
         """What asks and makes the labels instead, if groups are small or many; None if they are few and large."""

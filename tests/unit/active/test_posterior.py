@@ -285,6 +285,18 @@ def test_a_single_person_without_overlap_has_a_rate_from_the_model():
     assert 0.03 < rate < 0.3
 
 
+def test_small_groups_that_the_data_show_have_no_error_rates_of_annotators(seed):
+    """The posterior is about large groups."""
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.normal(size=(60, 4)), 2, axis=0) + 0.01 * rng.normal(size=(120, 4))
+    questions = Questions(X, error_rate=0.1)
+    for answer in ("same", "different"):
+        questions.tell(questions.ask(), answer, annotator="Ann")
+    assert questions.strategy.has_small_groups(questions.view)
+    assert questions.strategy.annotator_errors(questions.view) == {}
+    assert questions.strategy.answer_doubts(questions.view) is questions.strategy.pair_beliefs(questions.view) is None
+
+
 def test_a_name_that_changes_case_is_one_person():
     questions = Questions(np.arange(6.0)[:, None], n_clusters=2, error_rate=0.1)
     for name in ("Ann", "ann ", "ANN"):
