@@ -257,7 +257,7 @@ class Asking:
     # -- conflicts -------------------------------------------------------------------------------------------------
 
     def conflicts(self) -> list[Conflict]:
-        """All contradictions and disagreements that are not resolved yet. Their answers are not used meanwhile."""
+        """All contradictions and disagreements that are not resolved yet."""
         with self._project.reading():
             return self._state.conflicts.all()
 

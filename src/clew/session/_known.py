@@ -261,7 +261,7 @@ class Known:
         return Answered(pair, answer, confidence, expected, votes=votes, disputed=disputed)
 
     def _was_disputed(self, records: list[Record]) -> bool:
-        """Whether a pair has been answered both ways, even if these answers have been changed since.
+        """Whether the first and the present answers about a pair contain both "same" and "different".
 
         Answers that people keep as preferences do not count.
         """

@@ -67,12 +67,15 @@ class Link:
 
 @dataclass(frozen=True)
 class Conflict:
-    """An answer or correction that contradicts others. It is not used until the conflict is resolved.
+    """An answer or correction that contradicts others.
+
+    Until the conflict is resolved, a correction is not used, and an answer is no fact. It is still evidence where
+    answers may be wrong.
 
     Attributes
     ----------
     id : int
-        Number of the unused event: an answer, a correction, or the latest answer of a disagreement.
+        Number of the event: an answer, a correction, or the latest answer of a disagreement.
     kind : {"answer", "correction", "disagreement"}
     message : str
     chain : tuple of row ids

@@ -486,8 +486,8 @@ class Session:
         """Record the answer to a question. The answer is committed when the call returns.
 
         The same answer sent twice is recorded once, and both calls return the same. A different answer to an answered
-        question is refused; use `revise`. An answer that contradicts others is recorded but not used until the conflict
-        is resolved; see `Told.conflict`.
+        question is refused; use `revise`. An answer that contradicts others is recorded, but it is no
+        fact until the conflict is resolved; see `Told.conflict`.
 
         Parameters
         ----------
@@ -557,7 +557,7 @@ class Session:
         return self._asking.confirm(answer_id, annotator=annotator)
 
     def conflicts(self) -> list[Conflict]:
-        """All contradictions and disagreements that are not resolved yet. Their answers are not used meanwhile."""
+        """All contradictions and disagreements that are not resolved yet. Their answers are no facts meanwhile."""
         return self._asking.conflicts()
 
     def resolve(
