@@ -274,7 +274,7 @@ def _beside(final: Path) -> Path:
 
 @cache
 def _visible_processes() -> str | None:
-    """What all processes that see each other have in common, and no others; None on systems that do not tell.
+    """An id that processes share if and only if they can see each other. None if the system does not tell it.
 
     A host name is not enough: containers, and computers that share a disk, may have the same one.
     """

@@ -97,7 +97,7 @@ def _with_rows(values: dict[str, Any]) -> Table:
 
 
 def id_column_of(path: str | os.PathLike[str]) -> str | None:
-    """The default id column: "file" for a folder of images, else None. With parquet files, it is a folder of those."""
+    """The default id column: "file" for a folder of images, else None. Images beside parquet files are not read."""
     folder = Path(path)
     is_of_images = folder.is_dir() and any(_images_in(folder)) and not any(folder.rglob("*.parquet"))
     return "file" if is_of_images else None

@@ -181,7 +181,7 @@ export const S = {
     later: "Decide later",
     unsureAll: "Mark all of them as not sure",
     laterHint: "Until then, the last answer is saved but not certain. Preferences are satisfied where this costs little.",
-    laterDisagreement: "Until then, neither answer is certain. Preferences are satisfied where this costs little.",
+    laterDisagreement: "Until then, none of these answers is certain. Preferences are satisfied where this costs little.",
     laterCorrection: "Until then, the last correction is saved but not used. Preferences are satisfied where this costs little.",
     resolved: "Resolved.",
     given: "given at the start",
