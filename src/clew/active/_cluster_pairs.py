@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.active._answers import Pair
+from clew.active._distances import mean_row, squared_distances
 from clew.active._strategy import Strategy
-from clew.active._view import IntArray, View, mean_row, squared_distances
+from clew.active._view import IntArray, View
 
 
 class ClusterPairs(Strategy):

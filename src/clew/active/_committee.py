@@ -18,8 +18,9 @@ from sklearn.preprocessing import normalize
 from clew._base import quietly
 from clew._validation import Allowed, check_parameters, integer, number, words
 from clew.active._answers import DIFFERENT, SAME, Pair
+from clew.active._distances import mean_row, squared_distances
 from clew.active._strategy import Strategy
-from clew.active._view import FloatArray, IntArray, View, mean_row, squared_distances
+from clew.active._view import FloatArray, IntArray, View
 from clew.exceptions import ParameterError
 from clew.partitional import SeededKMeans
 

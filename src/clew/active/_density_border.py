@@ -17,8 +17,9 @@ from sklearn.neighbors import NearestNeighbors
 from clew._neighbours import nearest_neighbours
 from clew._validation import NONE, check_parameters, integer, number
 from clew.active._answers import Pair
+from clew.active._distances import Nearest, distances_to, mean_row, squared_distances
 from clew.active._strategy import Strategy
-from clew.active._view import Nearest, View, distances_to, mean_row, squared_distances
+from clew.active._view import View
 from clew.exceptions import ParameterError
 
 IntArray = npt.NDArray[np.int64]

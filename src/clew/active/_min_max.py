@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from clew.active._answers import SAME, Pair
+from clew.active._distances import dense_row, distances_to, squared_distances
 from clew.active._strategy import Strategy
-from clew.active._view import IntArray, View, dense_row, distances_to, squared_distances
+from clew.active._view import IntArray, View
 
 _NEW, _WHERE = "Is this a new group?", "Where does this row belong? It is least like any row placed so far."
 

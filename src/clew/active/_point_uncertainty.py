@@ -15,10 +15,11 @@ from sklearn.ensemble import RandomForestClassifier
 from clew._base import quietly
 from clew._validation import check_parameters, integer
 from clew.active._answers import DIFFERENT, Pair
+from clew.active._distances import squared_distances
 from clew.active._explore_consolidate import half_placed
 from clew.active._min_max import first_neighbourhood
 from clew.active._strategy import Strategy
-from clew.active._view import View, squared_distances
+from clew.active._view import View
 from clew.constraints import Constraints
 from clew.partitional import PCKMeans
 

@@ -16,8 +16,9 @@ from scipy import sparse
 from clew._base import quietly
 from clew._validation import check_parameters, integer
 from clew.active._answers import DIFFERENT, UNSURE, Answer, Pair
+from clew.active._distances import mean_row, squared_distances
 from clew.active._strategy import Strategy
-from clew.active._view import View, mean_row, squared_distances
+from clew.active._view import View
 from clew.partitional import SeededKMeans
 
 IntArray = npt.NDArray[np.int64]

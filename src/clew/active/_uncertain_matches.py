@@ -13,10 +13,11 @@ from clew._validation import check_parameters, integer
 from clew.active._annotators import CERTAIN
 from clew.active._answer_errors import error_rate
 from clew.active._answers import Pair
+from clew.active._distances import distances_to
 from clew.active._match_groups import group_answers
 from clew.active._match_stakes import clusters_around, expected_changes, judged_by_clusters
 from clew.active._strategy import PairOpinions, Strategy
-from clew.active._view import View, distances_to
+from clew.active._view import View
 from clew.constraints import Constraints
 from clew.datasets import Table
 from clew.matching._explanation import comparison

@@ -21,7 +21,7 @@ from clew._base import own_probability, quietly
 from clew._registry import by_method_name, find_method
 from clew._validation import n_distinct_rows
 from clew._words import counted
-from clew.active._view import mean_row, squared_distances
+from clew.active._distances import mean_row, squared_distances
 from clew.constraints import Constraints
 from clew.datasets import Table
 from clew.exceptions import InfeasibleConstraintsError

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.active._view import mean_row, squared_distances
+from clew.active._distances import mean_row, squared_distances
 from clew.exceptions import ParameterError
 from clew.session._clustering import FitPlan, FitResult, PlacedRows
 from clew.session._corrections import KINDS, Correction, never_rows

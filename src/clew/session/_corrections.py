@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.active import DIFFERENT, SAME, Answer, Pair
-from clew.active._view import mean_row, squared_distances
+from clew.active._distances import mean_row, squared_distances
 from clew.exceptions import NotFoundError, ParameterError
 
 IntArray = npt.NDArray[np.int64]

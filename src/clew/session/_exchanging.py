@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew._words import name_key
-from clew.active._view import mean_row, squared_distances
+from clew.active._distances import mean_row, squared_distances
 from clew.constraints import AnswerRecord, key_of
 from clew.datasets import Table
 from clew.exceptions import ParameterError

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
-from clew.active._view import mean_row, squared_distances
+from clew.active._distances import mean_row, squared_distances
 from clew.constraints import Closure, Constraints
 from clew.graph._gaussian_process import LabelledRows, concatenated, fit_weights
 from clew.graph._graph_propagation import mean_field, soft_pair_potentials

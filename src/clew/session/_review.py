@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from clew import audit
+from clew.active._distances import mean_row, squared_distances
 from clew.active._strategy import as_strategy
-from clew.active._view import mean_row, squared_distances
 from clew.audit import Doubt
 from clew.audit._models import fitted_model, predicting_methods
 from clew.audit._review import review_with

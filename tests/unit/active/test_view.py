@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from clew.active import DIFFERENT, SAME, UNSURE, Pair, Questions
+from clew.active._distances import squared_distances
 from clew.active._feedback import Feedback
-from clew.active._view import squared_distances
 
 
 def told(n, answers, **arguments):
