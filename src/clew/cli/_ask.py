@@ -168,9 +168,15 @@ class AskingLoop:
         if told.note:
             self._console.print(Text(told.note, "yellow"))
         if told.conflict is not None:
-            _conflict.settle(self._session, told.conflict, self._keys, self._console, self._annotator)
+            self._contradicted(told.conflict.id)
         self._fits.refresh()
         self._progress()
+
+    def _contradicted(self, conflict: int) -> None:
+        """Ask how to resolve the conflict of an answer, with its cheapest repair."""
+        for one in self._session.conflicts():
+            if one.id == conflict:
+                _conflict.settle(self._session, one, self._keys, self._console, self._annotator)
 
     def _undo(self, question: Question) -> bool:
         """Undo the annotator's last event; True if this reopens a question, which then comes next."""

@@ -134,7 +134,7 @@ class Asking:
     def _told(self, seq: int, note: str | None = None) -> Told:
         with self._project.reading():
             event = self._state.ledger.event(seq)
-            conflict = self._state.conflicts.of(seq) if seq in self._state.known.conflicting else None
+            conflict = self._state.conflicts.of(seq, priced=False) if seq in self._state.known.conflicting else None
             return Told(seq, event.payload["implied"], conflict, note)
 
     def _expected(self, lease: Lease) -> str | None:

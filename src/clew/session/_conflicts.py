@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,17 +25,23 @@ Said = dict[tuple[int, int], list[tuple[int, Answer]]]
 _GIVEN = "given at the start"
 
 # Prices of a repair. A correction or an imported fact is deliberate. An answer that the clusters did not predict is
-# more likely wrong, and a confirmed answer is more likely right. An unused answer is a little cheaper, to break ties.
+# more likely wrong. Where answers are evidence, the posterior has the probability instead. A confirmed answer is more
+# likely right. An unused answer is a little cheaper, to break ties.
 _CERTAIN_PRICE, _UNEXPECTED, _CONFIRMED, _UNUSED = 2.0, 0.75, 2.0, 1 - 1e-6
 
 _WORDS = {"same": "the same", "different": "different"}
 
 
 class Conflicts:
-    """The conflicts between the answers and corrections of a project that nobody has resolved."""
+    """The conflicts between the answers and corrections of a project that nobody has resolved, as they are now."""
 
     def __init__(self, ledger: Ledger, rows: ProjectRows, known: Known) -> None:
         self._ledger, self._rows, self._known = ledger, rows, known
+
+    @cached_property
+    def _right(self) -> dict[int, float]:
+        """Probability that each answer is right; empty while answers are facts."""
+        return self._known.answers_right()
 
     def all(self) -> list[Conflict]:
         """All unresolved conflicts, oldest first."""
@@ -47,11 +54,11 @@ class Conflicts:
             [*waiting, *self._known.quarantined, *(self._known.slots[slot][-1].id for slot in self._known.disputed)]
         )
 
-    def of(self, seq: int, proposed: Correction | None = None) -> Conflict:
-        """The conflict of an unused event, or of a proposed correction."""
+    def of(self, seq: int, proposed: Correction | None = None, *, priced: bool = True) -> Conflict:
+        """The conflict of an unused event, or of a proposed correction; unless priced, without its cheapest repair."""
         record = self._ledger.records.get(seq)
         if record is not None and record.kind != "which" and disagree(self._known.slots[self._known.slot(record)]):
-            return self._disagreement(self._known.slots[self._known.slot(record)])
+            return self._disagreement(self._known.slots[self._known.slot(record)], priced)
         kind = "correction" if record is None else "answer"
         what = f"Answer {seq}" if record is not None else "This correction" if proposed else f"Correction {seq}"
         said = self._with_answer(seq) if record is not None else self._with_correction(seq, proposed)
@@ -70,28 +77,37 @@ class Conflicts:
         )
         remedy = "Change or take back one of these, keep it as a preference, or say unsure."
         message = f"{what} contradicts what is known: {against}. {remedy}"
-        cheapest = () if proposed is not None else self._cheapest(said, seq)
+        cheapest = self._cheapest(said, seq) if priced and proposed is None else ()
         return Conflict(
             seq, kind, message, tuple(self._rows.names(chain)), tuple(links), answers, corrections, cheapest
         )
 
-    def _disagreement(self, records: list[Record]) -> Conflict:
+    def _disagreement(self, records: list[Record], priced: bool) -> Conflict:
         left, right = records[0].left, records[0].right
         links = tuple(
             Link(left, right, record.answer, (record.id,), self._who(record.id))
             for record in records
             if record.answer != "unsure" and not record.aside
         )
+        cheapest = self._likely_wrong(links) if priced else ()
+        rest = "Neither answer is certain until somebody decides."
+        if cheapest and self._right:
+            likely = next(link.answer for link in links if link.events[0] not in cheapest)
+            rest = f"Probably they are {_WORDS[likely]}."
         told = "; ".join(f"{link.answer} ({link.said_by})" for link in links)
-        message = f"People disagree about {left} and {right}: {told}. Neither answer is certain until somebody decides."
+        message = f"People disagree about {left} and {right}: {told}. {rest}"
         answers = tuple(one.id for one in records)
+        return Conflict(records[-1].id, "disagreement", message, (left, right), links, answers, cheapest=cheapest)
+
+    def _likely_wrong(self, links: tuple[Link, ...]) -> tuple[int, ...]:
+        """The answers about one pair that are cheaper to change than the opposite ones; empty if neither are."""
         prices = {link.answer: 0.0 for link in links}
         for link in links:
             prices[link.answer] += self._price(link.events[0])
         low = min(prices, key=lambda answer: prices[answer])
-        is_tie = list(prices.values()).count(prices[low]) > 1
-        cheapest = () if is_tie else tuple(event for link in links if link.answer == low for event in link.events)
-        return Conflict(records[-1].id, "disagreement", message, (left, right), links, answers, cheapest=cheapest)
+        if list(prices.values()).count(prices[low]) > 1:
+            return ()
+        return tuple(event for link in links if link.answer == low for event in link.events)
 
     def _in_use(self, *kinds: str) -> Said:
         """Pairs decided by answers or corrections in use, with their events."""
@@ -160,12 +176,12 @@ class Conflicts:
         return tuple(sorted(found))
 
     def _price(self, seq: int) -> float:
-        """Price of an event: its confidence, lower if the clusters predicted otherwise, higher if it was confirmed."""
+        """Price of an event: its confidence times the probability that it is right; higher if it was confirmed."""
         record = self._ledger.records.get(seq)
         if record is None or record.certain:
             return _CERTAIN_PRICE
-        doubt = _UNEXPECTED if record.expected not in (None, record.answer) else 1.0
-        return record.confidence * doubt * (_CONFIRMED if record.confirmed else 1.0)
+        right = self._right.get(seq, _UNEXPECTED if record.expected not in (None, record.answer) else 1.0)
+        return record.confidence * right * (_CONFIRMED if record.confirmed else 1.0)
 
     def provenance(self, first: int, second: int) -> list[int]:
         """The events in use that imply the relation between two row positions."""

@@ -7,6 +7,7 @@ too. An entry that contradicts earlier ones is logged but not used.
 from __future__ import annotations
 
 import copy
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -225,6 +226,18 @@ class Known:
             return None
         doubt_of = {slot: doubts.get(self._positions(slot), 0.0) for slot in self.below_overlap}
         return sorted((slot for slot, doubt in doubt_of.items() if doubt > _DOUBTFUL), key=lambda slot: -doubt_of[slot])
+
+    def answers_right(self) -> dict[int, float]:
+        """Probability that each answer "same" or "different" is right, by its number; empty while answers are facts."""
+        strategy = lasting_strategy(self._ledger.settings)
+        together = (strategy.pair_beliefs(self.driver.view) if isinstance(strategy, Auto) else None) or {}
+        found: dict[int, float] = {}
+        for slot, records in self.slots.items() if together else ():
+            pair = together.get(self._positions(slot[:2])) if isinstance(slot, tuple) else None
+            if pair is not None and not math.isnan(pair):
+                says = {"same": pair, "different": 1 - pair}
+                found |= {one.id: says[one.answer] for one in records if one.answer in says}
+        return found
 
     def _positions(self, slot: tuple[int, int]) -> tuple[int, int]:
         """Positions of the two rows of a pair of ordinals, lower first."""

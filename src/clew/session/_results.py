@@ -88,8 +88,9 @@ class Conflict:
         Corrections that can be taken back to resolve the conflict.
     cheapest : tuple of ints
         The cheapest repair: answers to change to the opposite and corrections to take back, so that everything else can
-        hold. Prices are confidences. ``Session.resolve(conflict, "repair")`` applies it. Empty if there is none, or
-        if two are equally good in a disagreement.
+        hold. The price of an answer is its confidence times the probability that it is right.
+        ``Session.resolve(conflict, "repair")`` applies it. Empty if there is none, if two are equally good in a
+        disagreement, and in the result of `Session.tell`.
     """
 
     id: int

@@ -153,16 +153,17 @@ class Reviews:
     def quick(self) -> list[ReviewItem]:
         """Answers that the clusters violate or satisfy at a cost, and others with a reason. Takes milliseconds.
 
+        Where answers are evidence, the suspicion of an answer is the probability that it is wrong.
         If the strategy has a model of its own, this is the full review.
         """
         judged = self._by_own_model(None)
         if judged is not None:
             return judged.run()
-        noted = self._noted()
+        noted, right = self._noted(), self._known.answers_right()
         found = []
         for one, cost in zip(noted, self._costs([one.record for one in noted]).tolist(), strict=True):
             item = one.item
-            if cost >= _COSTLY:
+            if cost >= _COSTLY and item.answer_id not in right:
                 reasons = ("It forces rows away from the clusters they are nearest to.", *item.reasons)
                 suspicion = max(cost, item.suspicion)
                 item = replace(item, suspicion=suspicion, likely=_likely(item.answer, suspicion), reasons=reasons)
@@ -239,6 +240,7 @@ class Reviews:
         for conflict in Conflicts(self._ledger, self._rows, self._known).all():
             for answer in conflict.answers:
                 waiting.setdefault(answer, conflict.kind)
+        right = self._known.answers_right()
         found = []
         for record in self._ledger.answers():
             if record.kind == "which":
@@ -251,7 +253,11 @@ class Reviews:
                 told.append(_DENIED if disagrees else _IN_CONFLICT)
             if record.flag:
                 told.append(_FLAGGED)
-            suspicion = max((_LEAST_SUSPICION[reason] for reason in told), default=0.0)
+            # Where answers are evidence, the probability of an answer includes all these reasons but the flag.
+            least = dict(_LEAST_SUSPICION)
+            if record.id in right:
+                least |= dict.fromkeys((_VIOLATED, _IN_CONFLICT, _DENIED), 1 - right[record.id])
+            suspicion = max((least[reason] for reason in told), default=0.0)
             item = ReviewItem(
                 record.id, record.left, record.right, record.answer, suspicion, _likely(record.answer, suspicion),
                 tuple(told), record.annotator, record.time,
