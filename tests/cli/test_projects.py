@@ -104,7 +104,7 @@ def test_import_tells_what_became_of_each_answer(clew, project, blobs):
     text = " ".join(result.stdout.split())
     assert "6 answers read from more.csv (clew): 4 same, 1 different, 1 unsure" in text
     assert "imported 3" in text
-    assert "known 1 were in the project already" in text
+    assert "known 1 already in the project" in text
     assert "skipped 1 about a row that the project does not have: zebra" in text
     assert "skipped 1 about one row twice: d" in text
     again = json.loads(clew("import", "data.clew", "more.csv", "--annotator", "ada", "--json").stdout)
@@ -384,7 +384,7 @@ def test_everything_is_taken_back_in_words(clew, project):
         (("answer", "x", "same"), "'x' is not the number of an answer"),
         (("answer", "3", "perhaps"), "perhaps"),
         (("answer", "99", "same"), "There is no answer 99"),
-        (("resolve", "99", "soft"), "There is no conflict 99"),
+        (("resolve", "99", "soft"), "There is no conflict 99. `clew review`"),
         (("merge", "0", "1", "--rows"), "--rows works only with never"),
         (("name", "0", "x", "--preview"), "--preview works only with merge, split, move, never"),
     ],

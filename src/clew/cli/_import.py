@@ -96,7 +96,7 @@ def _tell(told: dict[str, Any], project: str) -> None:
     console.print(Text.assemble((heading, "bold"), f": {said}"))
     lines: list[tuple[str, str | Text]] = [("imported", f"{told['taken']:,}")]
     if told["known"]:
-        lines.append(("known", f"{told['known']:,} were in the project already"))
+        lines.append(("known", f"{told['known']:,} already in the project"))
     for why, count in Counter(one["why"] for one in told["skipped"]).items():
         rows = dict.fromkeys(shown(row) for one in told["skipped"] if one["why"] == why for row in one["rows"])
         named = ", ".join(list(rows)[:_MOST_NAMED]) + (", ..." if len(rows) > _MOST_NAMED else "")

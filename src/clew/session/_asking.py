@@ -277,7 +277,9 @@ class Asking:
         with self._project.writing() as transaction:
             seq = conflict.id if isinstance(conflict, Conflict) else conflict
             if seq not in self._state.conflicts.ids():
-                raise NotFoundError(f"There is no conflict {seq!r}. conflicts() lists them.")
+                raise NotFoundError(
+                    f"There is no conflict {seq!r}. `clew review` and `Session.conflicts` list the conflicts."
+                )
             found = self._state.conflicts.of(seq)
             if how == "withdraw":
                 changes = [{"answer_id": _withdrawn(found, correction), "answer": "unsure"}]
