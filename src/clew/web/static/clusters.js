@@ -210,7 +210,6 @@ export function clusters(view) {
   return {
     keysDown(event) {
       if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return false;
-      if (event.target === search) return false;
       const shown = all.length > MANY ? matching(all, search.value).slice(0, most) : all;
       const at = shown.findIndex((one) => one.id === open) + (event.key === "ArrowDown" ? 1 : -1);
       if (shown[at]) show(shown[at].id, true).then(() => list.querySelector("[aria-selected=true]")?.focus());
