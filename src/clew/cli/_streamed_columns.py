@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from clew._tables import require_pyarrow
 from clew.cli._reading import Reading, column_names
 from clew.datasets import StoredRows, Table, parquet_files
-from clew.datasets._columns import is_id_name
+from clew.datasets._columns import NAMES_ROWS, ONE_VALUE, is_id_name
 from clew.datasets._encode import Encoding, scaling_words
 from clew.datasets._stored import BATCH_ROWS, is_vector
 from clew.exceptions import ClewError, DataError, FileError, ParameterError
@@ -245,7 +245,7 @@ def _weigh(
     told = []
     for name in columns.all:
         if name in constant:
-            told.append(Encoding(name, "left out", 0, 0.0, "it has one value only"))
+            told.append(Encoding(name, "left out", 0, 0.0, ONE_VALUE))
         elif name in spreads:
             n = places[name].stop - places[name].start
             kind, words = "number", scaling_words(how)
@@ -256,6 +256,6 @@ def _weigh(
                 kind, words = "category", "2 categories"
             told.append(Encoding(name, kind, n, spreads[name] / total, words))
         else:
-            why = "it names the rows" if name in columns.naming else "not among the columns to use"
+            why = NAMES_ROWS if name in columns.naming else "not among the columns to use"
             told.append(Encoding(name, "left out", 0, 0.0, why))
     return told

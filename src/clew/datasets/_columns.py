@@ -19,8 +19,8 @@ from clew.datasets._read import LEAST_CODE, MISSING
 from clew.datasets._written import Written, written_dates, written_numbers
 from clew.exceptions import DataError
 
-# Why a column in which no rows differ is left out.
-NO_VALUE, ONE_VALUE = "it has no values", "it has one value only"
+# Why a column is left out.
+NO_VALUE, ONE_VALUE, NAMES_ROWS = "it has no values", "it has one value only", "it names the rows"
 # Common names of id columns. Clustering by ids would be meaningless. pandas writes an index as "Unnamed: 0".
 ID_NAMES = frozenset({"id", "ids", "index", "key", "nr", "row", "uid", "uuid", "guid", "unique_id", "unnamed: 0"})
 _ID_ENDING = re.compile(r"(?:[_\-.\s](?:id|uid|uuid|guid|key)|[a-z]I[dD])$")
@@ -103,7 +103,7 @@ def understood(
         if found.share >= 1 - MOST_UNREADABLE:
             return _of_written(name, kind, found)
     if is_id and not written and _names_rows(name, known):
-        return Column(name, "left out", values, "it names the rows")
+        return Column(name, "left out", values, NAMES_ROWS)
     spelled = _one_spelling(known)
     if len(set(spelled.values())) <= MOST_CATEGORIES and 2 * len(set(spelled.values())) <= len(known):
         return Column(name, "category", np.array([spelled.get(cell, "") for cell in cells], dtype=object))
@@ -148,7 +148,7 @@ def _numeric(name: str, values: NDArray[Any], chosen: bool) -> Column:
     if (known == known[0]).all():
         return Column(name, "left out", numbers, ONE_VALUE)
     if not chosen and is_id_name(name) and len(known) == len(numbers) == len(np.unique(values)):
-        return Column(name, "left out", values, "it names the rows")
+        return Column(name, "left out", values, NAMES_ROWS)
     return Column(name, "number", numbers)
 
 

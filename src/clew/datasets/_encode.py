@@ -19,7 +19,7 @@ from scipy import sparse
 
 from clew._words import counted
 from clew.datasets._as_table import as_table
-from clew.datasets._columns import NO_VALUE, ONE_VALUE, Column, understood
+from clew.datasets._columns import NAMES_ROWS, NO_VALUE, ONE_VALUE, Column, understood
 from clew.datasets._images import image_vectors
 from clew.datasets._read import Table
 from clew.datasets._rows import Rows
@@ -206,7 +206,7 @@ def encode(
     numbers: list[Column] = []
     for name in table.columns:
         if name not in chosen:
-            told[name] = ("left out", "it names the rows" if name == id_column else "not among the columns to use")
+            told[name] = ("left out", NAMES_ROWS if name == id_column else "not among the columns to use")
             continue
         column = understood(
             name, table.column(name), chosen=columns is not None, source=table.source, mixed_as_text=mixed_as_text

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from clew.datasets._columns import is_id_name
+from clew.datasets._columns import NAMES_ROWS, NO_VALUE, ONE_VALUE, is_id_name
 from clew.datasets._read import Table
 from clew.datasets._written import NO_VALUES, written_dates, written_numbers
 from clew.exceptions import DataError, ParameterError
@@ -20,7 +20,6 @@ FloatArray = npt.NDArray[np.float64]
 
 # A column is also compared as numbers or dates if at least this share of its cells can be read that way.
 _LEAST_READABLE = 0.9
-_NO_VALUES = "it has no values"
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def compared_fields(table: Table, names: Sequence[str] | None) -> list[Field]:
     """The columns of a table to compare, see `fields_of`. Raises if all of their cells are missing."""
     fields = fields_of(table, names)
     if not any(field.texts for field in fields):
-        raise _nothing_to_compare(table, [f'"{field.name}" ({_NO_VALUES})' for field in fields])
+        raise _nothing_to_compare(table, [f'"{field.name}" ({NO_VALUE})' for field in fields])
     return fields
 
 
@@ -97,8 +96,8 @@ def _nothing_to_compare(table: Table, left_out: list[str]) -> DataError:
 def _why_left_out(field: Field) -> str | None:
     """Why a column is not compared unless it is named; None if it is compared."""
     if len(field.texts) < 2:
-        return "it has one value only" if field.texts else _NO_VALUES
-    return "it names the rows" if is_id_name(field.name) and len(field.texts) == len(field.codes) else None
+        return ONE_VALUE if field.texts else NO_VALUE
+    return NAMES_ROWS if is_id_name(field.name) and len(field.texts) == len(field.codes) else None
 
 
 def _field(name: str, values: npt.NDArray[Any], kind: str | None) -> Field:
