@@ -28,8 +28,6 @@ USUAL_RATE = 0.1
 _ALL_STRENGTH, _TOLD_STRENGTH, _ONE_STRENGTH = 50.0, 100.0, 10.0
 # Bounds on an estimated rate. With a rate above 1/2, an answer would count as the opposite answer.
 _BOUNDS = _LEAST_RATE, _MOST_RATE = 0.002, 0.45
-
-
 # Bounds of the rate of all annotators together, if none is given.
 _COMMON_BOUNDS = 0.03, 0.35
 # Number of rounds of expectation maximisation.

@@ -316,7 +316,9 @@ class Auto(Strategy):
                 return of_points.nearest_labels(labels)
             return of_points.labels(labels, labels_at, between, self._partitions(view, micro, kernels))
 
-        return _Model(inner, between, self._n_clusters(view), of_points.in_rows, labels_of_rows, of_points.doubts)
+        return _Model(
+            inner, between, self._n_clusters(view), of_points.in_rows, labels_of_rows, of_points.values_of_rows
+        )
 
     @property
     def _key(self) -> str:

@@ -32,7 +32,8 @@ _SAMPLE, _N_NEIGHBORS = 500, 30
 _NEAR, _SHARE_NEAR = 0.5, 0.4
 # If none of so many first answers about records is "same", new groups keep appearing, and two partitions are compared.
 _N_FIRST = 6
-# If large groups are better, there may still be many, if at most two of the first 19 answers are "same".
+# Even if large groups are better than small ones, there may be many groups: then at most the second number of so many
+# first answers are "same".
 _MORE_FIRST, _FEW_SAME = 19, 2
 # Number of pairs of each partition that are asked about at most. The second number of pairs of large groups is enough
 # if all of them differ.

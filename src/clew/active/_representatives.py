@@ -365,8 +365,8 @@ class PointView:
         first, second = self.points.row_of[[question.first, question.second]].tolist()
         return replace(question, first=first, second=second)
 
-    def doubts(self, of_points: dict[tuple[int, int], float]) -> dict[tuple[int, int], float]:
-        """Doubts about answered pairs of rows, from the doubts about pairs of points. Rows of one point have none."""
+    def values_of_rows(self, of_points: dict[tuple[int, int], float]) -> dict[tuple[int, int], float]:
+        """Values of answered pairs of rows, from the values of pairs of points. Two rows of one point have none."""
         found = {}
         for pair, _ in (one for said in self._told for one in said):
             points = self._point_pair(pair)

@@ -80,7 +80,7 @@ def posterior_of(view: View, kernels: KernelSum, key: str, *, searched: bool = F
 
 
 def suspicion(view: View, kernels: KernelSum, key: str, least: float) -> Suspicion | None:
-    """Whether some answers are wrong although none of them contradicts another; None if the evidence is not `least`.
+    """The suspicion that answers are wrong although none contradicts another; None if the evidence is below `least`.
 
     The evidence is the logarithm of how many times more probable the answers are with errors than without.
     """

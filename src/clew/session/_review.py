@@ -323,8 +323,8 @@ def _judged(noted: Noted, doubt: Doubt | None) -> ReviewItem:
     if doubt is None:
         return noted.item
     against = doubt.reasons if doubt.suspicion >= _DOUBTFUL else ()
-    # The audit decides whether a violated answer matters, and lists contradictions and opposite answers itself. All of
-    # them are in its probability; a flag is not.
+    # The audit decides whether a violated answer matters, and lists contradictions and opposite answers itself. Its
+    # probability takes all of them into account, but not a flag.
     known = (_VIOLATED, _IN_CONFLICT, _DENIED) if against else (_VIOLATED,)
     own = [one for one in noted.item.reasons if one not in known]
     suspicion = max(doubt.suspicion, _LEAST_SUSPICION[_FLAGGED] if _FLAGGED in own else 0.0)
