@@ -61,3 +61,16 @@ def test_members_begin_with_the_most_typical(session):
     assert not session.is_stale and session.cluster_of(1) == labels[1]
     members = session.members(labels[1])
     assert members[0] == 1 and sorted(members) == [0, 1, 2]
+
+
+def test_the_rows_of_a_folder_of_images_are_named_by_their_files(tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="needs the extra images")
+    (tmp_path / "pictures").mkdir()
+    for place in range(6):
+        image.new("L", (8, 8), 40 * place).save(tmp_path / "pictures" / f"{place}.png")
+    names = [f"{place}.png" for place in range(6)]
+    with Session.create(tmp_path / "p.clew", tmp_path / "pictures", n_clusters=2) as session:
+        assert session.ids == names and session.settings["id_column"] == "file"
+        session.import_answers([("0.png", "5.png", "different")])
+    with Session.open(tmp_path / "p.clew") as session:
+        assert session.ids == names

@@ -14,7 +14,6 @@ from clew.cli import _exits
 from clew.cli._methods import chosen_method
 from clew.cli._progress import progress
 from clew.cli._reading import column_names, tell_columns
-from clew.datasets._as_table import id_column_of
 from clew.exceptions import DataError, FileError, NoProjectError, ParameterError
 
 if TYPE_CHECKING:
@@ -146,7 +145,7 @@ def _begun(request: ProjectRequest) -> Session:
             request.data,
             name=request.project_name,
             constraints=request.constraints,
-            **{"id_column": id_column_of(request.data), **request.settings()},
+            **request.settings(),
         )
     tell_columns(session.describe())
     return session

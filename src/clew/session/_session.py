@@ -17,6 +17,7 @@ import numpy as np
 from clew.constraints import AnswerRecord, Constraints
 from clew.constraints._records import records_of
 from clew.datasets import Table
+from clew.datasets._as_table import id_column_of
 from clew.datasets._read import checked_sources
 from clew.exceptions import ParameterError
 from clew.session._agreement import Agreement, agreement
@@ -118,7 +119,8 @@ class Session:
         name : str, optional
             Name of the project. Default: the name of the file.
         id_column : str, optional
-            Column with the ids of the rows. Without it, rows are identified by their position in the data.
+            Column with the ids of the rows. Without it, rows are identified by their position in the data, or by their
+            file names in a folder of images.
         columns : sequence of str, optional
             The columns to cluster by.
         n_clusters : int, optional
@@ -164,6 +166,8 @@ class Session:
         check_groups(given)
         check_word("scale", scale, SCALES)
         check_word("text", text, TEXTS)
+        if id_column is None and isinstance(data, str | os.PathLike):
+            id_column = id_column_of(data)
         table = table_of(data, id_column)
         ids = ids_of(table, id_column)
         names = list(table.values)
