@@ -247,6 +247,19 @@ def test_a_conflict_is_a_dialogue(project, capsys, choice, left, told):
         assert project.answers()[-1].answer == "unsure"
 
 
+def test_a_second_opinion_that_differs_is_mentioned_without_a_dialogue(project, capsys):
+    project.set(overlap=2)
+    first = project.ask("ada")
+    project.tell(first, "same")
+    keys = iter("dq")
+    sit(project, lambda: next(keys))
+    text = capsys.readouterr().out
+    assert "Somebody has said the opposite about this pair. Both answers are kept: clew review data" in text
+    assert "change that answer" not in text
+    (conflict,) = project.conflicts()
+    assert set(conflict.chain) == {first.left, first.right}
+
+
 def test_the_dialogue_takes_a_correction_back(project, capsys):
     keys = iter(["against", "1"])
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import sqlite3
 from contextlib import closing
 
@@ -257,7 +258,7 @@ def test_status_tells_people_conflicts_and_what_is_new(clew, project):
     text = " ".join(clew("status", "data.clew").stdout.split())
     assert "kappa ada and bob 0.40" in text
     assert "ada 4 2 of 3 0 0 " in text and "bob 3 2 of 3 1 0 " in text
-    assert "conflicts 1 to resolve: clew review data.clew" in text
+    assert "conflicts 1: clew review data.clew" in text
     assert "There are new answers or corrections since the last fit" in text
 
 
@@ -435,6 +436,7 @@ def test_review_lists_conflicts_and_suspicious_answers(clew, project):
     assert result.exit_code == 0, result.output
     text = " ".join(result.stdout.split())
     assert "People disagree about a and b:" in text
+    assert re.search(r"a and b are different answer \d+ by bob, [-0-9]+ [0-9:]+, probably wrong", text)
     with Session.open("data.clew") as session:
         changes = " | ".join(f"change {answer}" for answer in session.conflicts()[0].answers)
     assert f"clew correct data.clew resolve {conflict_id()} {changes} | soft | unsure" in text

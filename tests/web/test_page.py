@@ -289,6 +289,24 @@ def test_a_contradiction_is_shown_as_a_chain_and_settled(page, server):
     assert answers_of(server)[-1] == (friend, other, "unsure")
 
 
+def test_a_second_opinion_that_differs_is_mentioned_without_a_dialogue(page, server):
+    page.goto("about:blank")
+    client = Client(server.server.host, server.token)
+    assert client.ask("PUT", "/api/settings", {"overlap": 2})[0] == 200
+    client.close()
+    first = server.post("questions/next", annotator="ada")
+    server.post("answers", question=first["id"], answer="same", annotator="ada")
+    page.goto(f"http://127.0.0.1:{server.port}/#ask")
+    assert set(shown(page)) == {first["left"], first["right"]}
+    page.keyboard.press("d")
+    page.get_by_text("Somebody has said the opposite about this pair.").wait_for()
+    assert not page.get_by_role("dialog").is_visible()
+    page.keyboard.press("Alt+4")
+    page.locator("[data-conflict]").click()
+    page.get_by_role("dialog").get_by_role("button", name="Change the one that is probably wrong (R)").wait_for()
+    assert page.locator(".chain .cheapest").inner_text() == "probably wrong"
+
+
 def test_people_who_disagree_are_listed_and_compared(page, server):
     rows = sorted(server.get("labels"))
     pairs = list(zip(rows[0:10:2], rows[1:10:2], strict=True))

@@ -21,7 +21,7 @@ from clew.exceptions import AnsweredError, ClewError
 
 if TYPE_CHECKING:
     from clew import Session
-    from clew.session import FitResult, Question, Told
+    from clew.session import Conflict, FitResult, Question, Told
 
 # Number of logged events (mostly answers) between two fits of the clusters.
 _EVENTS_PER_FIT = 10
@@ -168,14 +168,18 @@ class AskingLoop:
         if told.note:
             self._console.print(Text(told.note, "yellow"))
         if told.conflict is not None:
-            self._contradicted(told.conflict.id)
+            self._contradicted(told.conflict)
         self._fits.refresh()
         self._progress()
 
-    def _contradicted(self, conflict: int) -> None:
-        """Ask how to resolve the conflict of an answer, with its cheapest repair."""
+    def _contradicted(self, conflict: Conflict) -> None:
+        """Ask how to resolve a conflict; a second opinion should not follow the first, so it is only mentioned."""
+        if conflict.kind == "disagreement":
+            sentence = "Somebody has said the opposite about this pair. Both answers are kept"
+            self._console.print(Text(f"{sentence}: clew review {self._typed}", "yellow"), soft_wrap=True)
+            return
         for one in self._session.conflicts():
-            if one.id == conflict:
+            if one.id == conflict.id:
                 _conflict.settle(self._session, one, self._keys, self._console, self._annotator)
 
     def _undo(self, question: Question) -> bool:

@@ -43,7 +43,9 @@ def chain_table(conflict: Conflict, *, numbered: bool) -> Table:
     for link in conflict.links:
         own = [event for event in link.events if event in order]
         numbers = " ".join(str(order.index(event) + 1) for event in own) if numbered else ""
-        table.add_row(numbers or "•", Text(link_words(link)), Text(link.said_by))
+        is_wrong = conflict.kind == "disagreement" and not set(link.events).isdisjoint(conflict.cheapest)
+        said_by = Text.assemble(link.said_by, (", probably wrong", "yellow") if is_wrong else "")
+        table.add_row(numbers or "•", Text(link_words(link)), said_by)
     return table
 
 

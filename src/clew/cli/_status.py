@@ -75,7 +75,7 @@ def _tell(told: dict[str, Any], project: str) -> None:
     if now["pending"]:
         lines.append(("waiting", _render.counted(now["pending"], "question")))
     if now["conflicts"]:
-        lines.append(("conflicts", Text(f"{now['conflicts']:,} to resolve: clew review {project}", "yellow")))
+        lines.append(("conflicts", Text(f"{now['conflicts']:,}: clew review {project}", "yellow")))
     lines += [("note", Text(note, "yellow")) for note in now["notes"]]
     lines.append(("next", Text(now["reason"], "green" if now["can_stop"] else "")))
     console.print(_render.facts(lines))

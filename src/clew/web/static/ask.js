@@ -261,9 +261,11 @@ async function prune() {
 
 outbox.onTold(async (told, { body }) => {
   cardsOf.delete(body.question);
+  const disagrees = told.conflict?.kind === "disagreement"; // no dialogue: a second opinion should not follow the first
   if (told.note) toast(told.note, "note");
+  else if (disagrees) toast(S.ask.disagrees, "note");
   else if (told.implied > 0) toast(S.ask.implied(told.implied));
-  if (told.conflict) dialog.unasked(told.conflict);
+  if (told.conflict && !disagrees) dialog.unasked(told.conflict);
   if (!outbox.waiting().length) await prune().catch(() => {});
   refill();
 });

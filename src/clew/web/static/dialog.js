@@ -96,9 +96,9 @@ export async function conflict(found, unexpected = false) {
   const rows = await rowsOf([...new Set(found.chain)]).catch(() => []);
   const byId = new Map(rows.filter(Boolean).map((row) => [String(row.id), row]));
   const other = (answer) => (answer === "same" ? "different" : "same");
-  const { unsure, later } = {
+  const { unsure, later, change = S.conflict.repair, gives = S.conflict.cheapest } = {
     correction: { unsure: S.conflict.withdrawLast, later: S.conflict.laterCorrection },
-    disagreement: { unsure: S.conflict.unsureAll, later: S.conflict.laterDisagreement },
+    disagreement: { unsure: S.conflict.unsureAll, later: S.conflict.laterDisagreement, change: S.conflict.changeWrong, gives: S.conflict.wrong },
     answer: { unsure: S.conflict.unsure, later: S.conflict.laterHint },
   }[found.kind];
   const repair = found.cheapest.length ? { how: "repair" } : null;
@@ -119,7 +119,7 @@ export async function conflict(found, unexpected = false) {
             { class: "chain-said" },
             h("strong", { class: `word ${link.answer}` }, S.answers[link.answer]),
             h("span", {}, link.said_by || S.conflict.given),
-            link.events.some((event) => found.cheapest.includes(event)) ? h("em", { class: "cheapest" }, S.conflict.cheapest) : null,
+            link.events.some((event) => found.cheapest.includes(event)) ? h("em", { class: "cheapest" }, gives) : null,
             changeable.map((event) => button(S.conflict.changeTo(S.answers[other(link.answer)].toLowerCase()), () => choose({ how: "change", answer_id: event, answer: other(link.answer) }), { class: "small" })),
             corrections.map((event) => button(S.conflict.withdraw(event), () => choose({ how: "withdraw", correction: event }), { class: "small", dataset: { correction: event } })),
           ),
@@ -127,7 +127,7 @@ export async function conflict(found, unexpected = false) {
       }),
     ),
     h("p", { class: "hint" }, later),
-  ], [[S.conflict.later, null], [unsure, { how: "unsure" }], [S.conflict.soft, { how: "soft" }], ...(repair ? [[S.conflict.repair, repair, "repair"]] : [])], { unexpected, shortcuts: repair ? { r: repair } : {} });
+  ], [[S.conflict.later, null], [unsure, { how: "unsure" }], [S.conflict.soft, { how: "soft" }], ...(repair ? [[change, repair, "repair"]] : [])], { unexpected, shortcuts: repair ? { r: repair } : {} });
   if (!chosen) return false;
   try {
     await api.resolve(found.id, { ...chosen, annotator: state.annotator });
