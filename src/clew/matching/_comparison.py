@@ -23,6 +23,7 @@ from clew.matching._texts import (
     Terms,
     aligned,
     inverse_frequency,
+    is_mostly_cut,
     letter_ngrams,
     nearest,
     numbers_shared,
@@ -37,7 +38,8 @@ FloatArray = npt.NDArray[np.float64]
 Levels = npt.NDArray[np.int8]
 Column = npt.NDArray[np.float32]
 
-# Levels of agreement of two cells. `_CLOSE` and `_SIMILAR` are thresholds on the mean of three text similarities.
+# Levels of agreement of two cells. `_CLOSE` and `_SIMILAR` are thresholds on the mean of three text similarities, or on
+# the n-gram cosine if it is larger and a text is so long that the other two similarities compare only its beginning.
 MISSING, DIFFERENT, SIMILAR, CLOSE, EQUAL = range(5)
 _CLOSE, _SIMILAR = 0.85, 0.6
 # Bin edges for the similarity of two whole rows, and for its ratio to the best similarity of either row.
@@ -212,7 +214,9 @@ def _compare_texts(
     n = max(n_fitted, 2)
     rarity = np.log(n / np.clip(counts[firsts], 1, n)) / np.log(n)
     shared = numbers_shared(field.texts, firsts, seconds)
-    return [cosine, edit, winkler, words, equal, equal * rarity, shared], (cosine + edit + winkler) / 3
+    mean, is_long = (cosine + edit + winkler) / 3, is_mostly_cut(field.texts)
+    best = np.where(is_long[firsts] | is_long[seconds], np.maximum(mean, cosine), mean)
+    return [cosine, edit, winkler, words, equal, equal * rarity, shared], best
 
 
 def _cosine(terms: Terms, times: IntArray, firsts: IntArray, seconds: IntArray) -> FloatArray:

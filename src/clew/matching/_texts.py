@@ -190,6 +190,11 @@ def nearest(
     return neighbours, found
 
 
+def is_mostly_cut(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Whether `spelling_similarities` compares less than half of the letters of each text."""
+    return np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)) > 2 * _COMPARED_LETTERS
+
+
 def spelling_similarities(texts: Sequence[str], firsts: IntArray, seconds: IntArray) -> tuple[FloatArray, FloatArray]:
     """Edit similarity (1 minus the edit distance per letter) and Jaro-Winkler similarity of each pair of texts."""
     ends, letters = strings([text[:_COMPARED_LETTERS] for text in texts])

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from benchmarks.record_tables import record_table
+from benchmarks.record_tables import record_table, word
 from clew import Constraints, MatchClustering
 from clew.datasets import as_table
 from clew.evaluation import pairwise_scores, same_partition
@@ -130,6 +130,19 @@ def test_pairs_are_explained_in_a_sentence():
     assert model.explain(0, 4).startswith("name, city and phone are different; the same")
     with pytest.raises(ParameterError, match="Row 9 is out of range"):
         model.explain(0, 9)
+
+
+def test_copies_of_long_texts_that_begin_elsewhere_are_found(seed):
+    rng = np.random.default_rng(seed)
+    words = np.array([word(rng) for _ in range(400)])
+    texts = words[rng.integers(400, size=(60, 100))]
+    copies = np.where(rng.random((60, 70)) < 0.2, words[rng.integers(400, size=(60, 70))], texts[:, 30:])
+    rows = [
+        {"text": " ".join(text), "topic": str(topic)}
+        for text, topic in zip([*texts, *copies], np.tile(rng.choice(words[:20], 60), 2), strict=True)
+    ]
+    labels = MatchClustering(random_state=0).fit(rows).labels_
+    assert f(np.tile(np.arange(60), 2), labels) > 0.95
 
 
 def test_keys_make_rows_candidates():
