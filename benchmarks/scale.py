@@ -16,6 +16,7 @@ import tempfile
 import time
 import tracemalloc
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -78,7 +79,7 @@ SERIES = [
 ]
 FIT_BASE = {"rows": 200_000, "columns": 16, "clusters": 10, "pairs": 10_000}
 BASE = {"rows": 4_000, "columns": 16, "clusters": 10, "answers": 100}
-TOY_FIT_BASE = {"rows": 4_000, "columns": 8, "clusters": 5, "pairs": 50}
+TOY_FIT_BASE = {"rows": 8_000, "columns": 8, "clusters": 5, "pairs": 50}
 TOY_BASE = {"rows": 300, "columns": 8, "clusters": 4, "answers": 20}
 
 
@@ -265,39 +266,44 @@ def _asked(session: Session, y: np.ndarray[Any, Any]) -> None:
 def operations(what: str, **sizes: int) -> dict[str, float]:
     """Counts that the clock has no part in.
 
-    For a fit: products of rows with centres and visits to pairs, per round. Otherwise: calls of functions, in Python
-    and in C, which grow with loops over rows, and the peak of the bytes of all arrays and objects.
+    `steps` are lines of Python that were run and calls of functions, so that loops over rows count. `bytes` are the
+    peak of all arrays and objects. For a fit, `products` are those of rows with centres, and visits to pairs, by
+    round.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        if what.startswith("fit"):
-            with prepared(what, sizes) as work, counted() as count:
-                model = work()
-            return {"operations": sum(count) / model.n_iter_}
-        with prepared(what, sizes) as work:
-            calls = _calls(work)
+        with prepared(what, sizes) as work, counted() as products, steps_counted() as steps:
+            result = work()
         with prepared(what, sizes) as work:
             tracemalloc.start()
             work()
             _, peak = tracemalloc.get_traced_memory()
             tracemalloc.stop()
-    return {"operations": float(calls), "bytes": float(peak)}
+    of_rounds = {"products": sum(products) / result.n_iter_} if what.startswith("fit") else {}
+    return {"steps": float(sum(steps.values())), "bytes": float(peak), **of_rounds}
 
 
-def _calls(work: Callable[[], Any]) -> int:
-    count = 0
+@contextmanager
+def steps_counted() -> Iterator[Counter[str]]:
+    """Count lines of Python, and calls of functions in Python and in C."""
+    count: Counter[str] = Counter()
 
-    def note(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        count[event] += 1
+        return trace
 
-    before = sys.getprofile()
-    sys.setprofile(note)
+    def profile(frame: Any, event: str, argument: Any) -> None:
+        if event == "c_call":
+            count[event] += 1
+
+    before = sys.gettrace(), sys.getprofile()
+    sys.setprofile(profile)
+    sys.settrace(trace)
     try:
-        work()
+        yield count
     finally:
-        sys.setprofile(before)
-    return count
+        sys.settrace(before[0])
+        sys.setprofile(before[1])
 
 
 @contextmanager
@@ -327,9 +333,8 @@ def worse(series: Series) -> list[str]:
     operations(series.what, **toy)  # what is loaded at the first use is not counted
     counts = [operations(series.what, **{**toy, series.grows: size}) for size in series.toy]
     found = []
-    for name, expected in {"operations": series.time, "bytes": series.memory}.items():
-        if name not in counts[0]:
-            continue
+    for name in counts[0]:
+        expected = series.memory if name == "bytes" else series.time
         slope = exponent(series.toy, [one[name] for one in counts])
         print(
             f"{series.what}: {name} grow with {series.grows} to the power {slope:.2f}, expected {expected:g}",

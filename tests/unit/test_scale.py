@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from benchmarks import scale
+from clew.partitional._reduction import RowLabels
 
 FITS = [series for series in scale.SERIES if series.what.startswith("fit")]
 
@@ -18,6 +20,27 @@ def test_a_cost_that_grows_too_fast_is_found(monkeypatch):
     monkeypatch.setattr(scale, "operations", lambda what, rows, **others: {"operations": rows**2.0})
     series = next(series for series in scale.SERIES if series.grows == "rows")
     assert scale.worse(series) == [f"{series.what}: operations grow with rows to the power 2.00, above 1."]
+
+
+def _loop(n_rows):
+    for row in range(n_rows):
+        for _ in range(0, n_rows, 200):
+            row += 1
+
+
+@pytest.mark.parametrize(
+    ("count", "quadratic"), [("steps", _loop), ("bytes", lambda n_rows: np.zeros((n_rows, n_rows), dtype=np.int8))]
+)
+def test_a_quadratic_line_in_a_round_is_found(monkeypatch, count, quadratic):
+    assign = RowLabels.assign
+
+    def slower(self, problem, *others):
+        quadratic(problem.n_rows)
+        return assign(self, problem, *others)
+
+    monkeypatch.setattr(RowLabels, "assign", slower)
+    found = scale.worse(FITS[0]._replace(toy=(500, 2_000)))
+    assert len(found) == 1 and f"{FITS[0].what}: {count} grow with rows to the power" in found[0]
 
 
 def test_measurements_are_not_repeated_and_sizes_that_take_too_long_are_left_out(monkeypatch, tmp_path):
