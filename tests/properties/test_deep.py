@@ -46,6 +46,7 @@ def test_a_round_sees_every_row_and_every_pair_once_with_its_confidence(seed, n_
         seen = np.concatenate([step.rows[getattr(step, kind)][..., 0] for step in steps]).astype(int)
         weights = np.concatenate([getattr(step, f"{kind}_weight") for step in steps])
         order = np.lexsort(seen.T[::-1])
+        assert max(len(getattr(step, kind)) for step in steps) <= batch or len(steps) == n_rows
         assert seen[order].tolist() == given_pairs.rows.tolist()
         np.testing.assert_allclose(weights[order], given_pairs.confidence)
 

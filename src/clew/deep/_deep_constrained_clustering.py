@@ -128,7 +128,7 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     used_must_link_, used_cannot_link_ : ndarray of shape (n_pairs, 2)
         Distinct given pairs that the last round used, themselves or by neighbours: all of them without a filter.
     objective_ : float
-        J below at the result.
+        J below at the result, without the reconstruction error and groups.
     objective_history_ : ndarray
         J before the first round and after each round, with all given pairs. It need not fall: targets change, and a
         filter leaves pairs out.
@@ -172,9 +172,10 @@ class DeepConstrainedClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     of k-means.
 
     Time O(t (n + m) w) for t rounds, m pairs and w weights, and O(n² d) for neighbours of up to 20,000 rows (beyond,
-    they are approximate); memory O(n (k + e) + w) beyond X, with e dimensions. Sparse
-    rows become dense a batch at a time. The same seed gives the same result on one machine with the same number of
-    torch threads. `predict` and `transform` do not need torch.
+    they are approximate); memory O(n (k + e) + w) beyond X, with e dimensions, and O(m k)
+    for the filter. Sparse rows become dense a batch at a time. If there are more must-links or cannot-links than rows,
+    a round has more steps, with fewer rows each. The same seed gives the same result on one machine with the same
+    number of torch threads. `predict` and `transform` do not need torch.
     Departs from [1]_ and [2]_: pairs are learned for neighbours, too. Pairs are learned in the same batches as rows, so
     that J is one objective. Layers are pre-trained together and not one after another. The losses in [2]_ lack their
     minus signs, and its filter drops :math:`\lfloor \alpha \rfloor` times the number of pairs, which is 0 below

@@ -230,17 +230,21 @@ class DeepKnowledge:
     ) -> Iterator[Step]:
         """The mini-batches of one round: every row, pair and triplet once, and as many pairs of a group as it has rows.
 
-        A row of a triplet or group is represented by a row alike, at random; the pairs are used as they are. `alike`
-        has one line for each row, with the row itself and its neighbours.
+        A batch has at most `batch_size` rows, must-links, cannot-links and triplets each, unless there are so many of
+        one kind that a batch of one row has more. A row of a triplet or group is represented by a row alike, at random;
+        the pairs are used as they are. `alike` has one line for each row, with the row itself and its neighbours.
         """
-        n_steps = -(-rows.n_rows // batch_size)
-        batches = np.array_split(rng.permutation(rows.n_rows), n_steps)
-        must = self.must_link.with_cycles(self.must_groups, alike, rng).split(n_steps, rng)
-        cannot = self.cannot_link.with_cycles(self.cannot_groups, alike, rng).split(n_steps, rng)
-        order = self.triplets[rng.permutation(len(self.triplets))]
-        triplets = np.array_split(one_alike(order, alike, rng), n_steps)
+        order = rng.permutation(rows.n_rows)
+        must = self.must_link.with_cycles(self.must_groups, alike, rng)
+        cannot = self.cannot_link.with_cycles(self.cannot_groups, alike, rng)
+        most = max(map(len, (order, must.rows, cannot.rows, self.triplets)))
+        n_steps = min(-(-most // batch_size), rows.n_rows)
+        parts = must.split(n_steps, rng), cannot.split(n_steps, rng)
+        triplets = one_alike(self.triplets[rng.permutation(len(self.triplets))], alike, rng)
         overall = shares.mean(axis=0)
-        for batch, together, apart, three in zip(batches, must, cannot, triplets, strict=True):
+        for batch, together, apart, three in zip(
+            np.array_split(order, n_steps), *parts, np.array_split(triplets, n_steps), strict=True
+        ):
             others = np.concatenate([together.rows.ravel(), apart.rows.ravel(), three.ravel()])
             places = np.arange(len(batch), len(batch) + len(others))
             ends = np.cumsum([together.rows.size, apart.rows.size])
