@@ -80,8 +80,7 @@ def test_loss_of_a_batch_of_all_rows_and_the_objective(seed, limits):
     knowledge = DeepKnowledge.of(known, np.arange(3), 12)
     bounds = (None, None) if limits is None else map(np.array, limits)
     losses = LossWeights(0.0, 2.0, 3.0, 0.5, *bounds)
-    training = Training(SHAPE, weights, 1e-3)
-    training.start_clustering(centers, 1e-3)
+    training = Training(SHAPE, weights, 1e-3, centers)
     q = soft_assignment(SHAPE.encode(weights, rows), centers)
     p = target_distribution(q)
     expected = reference.objective(

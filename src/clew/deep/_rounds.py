@@ -90,8 +90,7 @@ def deep_clustering(
     The filter of Algorithm 9 judges pairs by clusters. With the rule "soft", it begins when training on all pairs has
     ended, because clusters that have not learned from pairs would call right pairs wrong.
     """
-    training = Training(shape, network, learning_rate)
-    training.start_clustering(centers, learning_rate)
+    training = Training(shape, network, learning_rate, centers)
     now = _assigned(rows, shape, training)
     used, history, changed = knowledge, [objective(now.shares, knowledge, weights)], list[float]()
 

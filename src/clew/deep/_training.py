@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from clew.deep._network import SMALLEST, FloatArray, IntArray, NetworkShape, SingleArray
 from clew.exceptions import MissingExtraError
@@ -88,20 +87,20 @@ class LossWeights:
 
 
 class Training:
-    """Weights as tensors, and the steps that change them."""
+    """Weights as tensors, and the steps that change them. Without centres, there are only steps of pre-training."""
 
-    def __init__(self, shape: NetworkShape, weights: SingleArray, learning_rate: float) -> None:
+    def __init__(
+        self, shape: NetworkShape, weights: SingleArray, learning_rate: float, centers: FloatArray | None = None
+    ) -> None:
         self._layers = [
             tuple(torch.tensor(part, requires_grad=True) for part in layer) for layer in shape.layers(weights)
         ]
         self._n_encoder_layers = shape.n_encoder_layers
-        self._centers = torch.empty(0)
-        self._adam = _Adam([part for layer in self._layers for part in layer], learning_rate)
-
-    def start_clustering(self, centers: npt.NDArray[Any], learning_rate: float) -> None:
-        """Add the centres to the learned parameters, and reset the moments of the optimiser."""
-        self._centers = torch.tensor(centers.astype(np.float32), requires_grad=True)
-        self._adam = _Adam([*(part for layer in self._layers for part in layer), self._centers], learning_rate)
+        parts = [part for layer in self._layers for part in layer]
+        if centers is not None:
+            self._centers = torch.tensor(centers.astype(np.float32), requires_grad=True)
+            parts.append(self._centers)
+        self._adam = _Adam(parts, learning_rate)
 
     @property
     def weights(self) -> SingleArray:
