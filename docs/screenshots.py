@@ -239,7 +239,7 @@ def preview(page: Page) -> None:
 
 def weighed(page: Page) -> None:
     """Wait for the thorough list."""
-    page.get_by_text("Full review").wait_for()
+    page.get_by_text("Full review: each answer").wait_for()
 
 
 def neighbours(page: Page) -> None:

@@ -471,7 +471,10 @@ def _reasons(
     """Evidence against an answer, in sentences, and evidence for it if it is probably right."""
     same, suspicion = bool(told.same[place]), weighed.suspicion[place]
     answer, opposite = _claim(same), _claim(not same)
-    found = [f"It contradicts other answers ({chain})." for places, chain in conflicts if place in places][:3]
+    shortest = min(
+        (conflict for conflict in conflicts if place in conflict[0]), key=lambda one: len(one[0]), default=None
+    )
+    found = [] if shortest is None else [f"It contradicts other answers ({shortest[1]})."]
     twins = np.flatnonzero((np.sort(told.pairs, axis=1) == np.sort(told.pairs[place])).all(axis=1))
     denied = [twin for twin in twins.tolist() if told.same[twin] != told.same[place]]
     if denied:

@@ -51,7 +51,9 @@ def run(
         ):
             console.print(Text(sentence, "dim"), soft_wrap=True)
     if len(items) > most:
-        console.print(f"and {_render.counted(len(items) - most, 'more answer')}; -n {len(items)} shows all.")
+        n_wrong = sum(item.likely != item.answer for item in items[most:])
+        likely = f", {n_wrong:,} of them more likely wrong than right" if n_wrong else ""
+        console.print(f"and {_render.counted(len(items) - most, 'more answer')}{likely}; -n {len(items)} shows all.")
 
 
 def _tell_item(item: ReviewItem) -> None:

@@ -137,19 +137,19 @@ def _is_comparable(people: list[dict[str, Any]]) -> bool:
 
 
 def _people_table(people: list[dict[str, Any]]) -> Table:
-    """Return a table of the people: their answers, how often others agree, and their errors."""
+    """Return a table of the people: their answers, their errors, and how often others agree."""
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="dim")
     table.add_column("person", overflow="fold")
-    for heading in ("answers", "others agree", "look wrong", "corrected", "error rate"):
+    for heading in ("answers", "look wrong", "error rate", "others agree", "corrected"):
         table.add_column(heading, justify="right", no_wrap=True)
     for one in people:
         rate = one["error_rate"]
         table.add_row(
             Text(one["annotator"]),
             f"{one['answered']:,}",
-            f"{one['agreed']:,} of {one['shared']:,}" if one["shared"] else "",
             "" if rate is None else f"{one['looks_wrong']:,}",
-            f"{one['corrected']:,}",
             "" if rate is None else f"{rate:.0%}",
+            f"{one['agreed']:,} of {one['shared']:,}" if one["shared"] else "",
+            f"{one['corrected']:,}",
         )
     return table

@@ -103,8 +103,8 @@ export function settings(view) {
       h(
         "table",
         { class: "log" },
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, T.person), [T.answers, T.othersAgree, T.looksWrong, T.corrected, T.errorRate].map((one) => h("th", { scope: "col", class: "number" }, one)))),
-        h("tbody", {}, found.map((one) => h("tr", {}, h("td", {}, one.annotator), number(one.answered.toLocaleString()), number(one.shared ? T.of(one.agreed, one.shared) : S.empty), number(isKnown(one) ? one.looks_wrong.toLocaleString() : S.empty), number(one.corrected.toLocaleString()), number(isKnown(one) ? `${Math.round(100 * one.error_rate)} %` : S.empty)))),
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, T.person), [T.answers, T.looksWrong, T.errorRate, T.othersAgree, T.corrected].map((one) => h("th", { scope: "col", class: "number" }, one)))),
+        h("tbody", {}, found.map((one) => h("tr", {}, h("td", {}, one.annotator), number(one.answered.toLocaleString()), number(isKnown(one) ? one.looks_wrong.toLocaleString() : S.empty), number(isKnown(one) ? `${Math.round(100 * one.error_rate)} %` : S.empty), number(one.shared ? T.of(one.agreed, one.shared) : S.empty), number(one.corrected.toLocaleString())))),
       ),
     );
   }
