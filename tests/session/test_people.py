@@ -45,9 +45,22 @@ def test_a_pair_that_somebody_still_has_stays_pending(session, tmp_path, importe
         session.import_answers([(first.left, first.right, "different")], annotator="Cy")
     else:
         session.tell(first, "different")
+    assert_the_same_when_it_is_opened_again(session, tmp_path / "project.clew")
+
+
+def test_a_second_opinion_about_an_answered_pair_is_pending(tmp_path):
+    X, _ = blobs()
+    with Session.create(tmp_path / "project.clew", X, overlap=2, strategy="random-pairs") as session:
+        session.tell(session.ask("Ann"), "different")
+        assert session.ask("bob").why == "A second opinion on this pair."
+        assert_the_same_when_it_is_opened_again(session, tmp_path / "project.clew")
+
+
+def assert_the_same_when_it_is_opened_again(session, path):
+    """The one pending question of the driver, and the next one, which may be random."""
     driver = session._state.known.driver
     before, pending, question = everything(session), driver.pending, driver._look_ahead()
     assert len(pending) == 1
-    with reopened(session, tmp_path / "project.clew") as again:
+    with reopened(session, path) as again:
         driver = again._state.known.driver
         assert (everything(again), driver.pending, driver._look_ahead()) == (before, pending, question)

@@ -131,17 +131,14 @@ class Leases:
         It is a second opinion if one is due, else a check question if one is due, else the next question of the driver.
         The question is pending in the driver afterwards.
         """
-        payload = self._second_opinion(annotator)
-        if payload is not None:
-            return payload
-        question = self._check_question()
+        question = self._second_opinion(annotator) or self._check_question()
         if question is not None:
             self._known.driver.hold(question)
         else:
             question = self._known.driver.ask()
         return None if question is None else payload_of(question, self._rows)
 
-    def _second_opinion(self, annotator: str) -> dict[str, Any] | None:
+    def _second_opinion(self, annotator: str) -> Pair | None:
         """A pair with fewer annotators than `overlap` that this annotator was not asked about.
 
         With an `error_rate`, or once answers contradict each other, only pairs whose answer is in doubt are asked of
@@ -155,9 +152,9 @@ class Leases:
             pairs = [*filter(None, map(self._pair, self)), *self._known.below_overlap]
         for pair in pairs:
             people = self._people(pair)
-            if len(people) < wanted and name_key(annotator) not in people and min(self._rows.position[list(pair)]) >= 0:
-                left, right = (self._rows.ids[row] for row in pair)
-                return _payload("pair", left, right, "A second opinion on this pair.")
+            first, second = self._rows.position[list(pair)].tolist()
+            if len(people) < wanted and name_key(annotator) not in people and min(first, second) >= 0:
+                return Pair(first, second, why="A second opinion on this pair.")
         return None
 
     def _check_question(self) -> Pair | None:
