@@ -652,8 +652,10 @@ def test_a_matrix_of_dissimilarities_takes_the_place_of_the_columns(clew, blobs)
     np.save(blobs / "d.npy", np.zeros((4, 4)))
     refused = clew(*options, "-m", "constrained-kmedoids")
     assert "has shape (4, 4), but words.csv has 5 rows" in " ".join(refused.output.split())
-    (blobs / "d.npy").write_text("no matrix")
-    assert "d.npy holds no matrix of numbers" in " ".join(clew(*options, "-m", "constrained-kmedoids").output.split())
+    for content in ("no matrix", ""):
+        (blobs / "d.npy").write_text(content)
+        refused = clew(*options, "-m", "constrained-kmedoids")
+        assert "d.npy holds no matrix of numbers" in " ".join(refused.output.split())
 
 
 def test_words_of_texts_are_counted_and_those_of_feedback_shown(clew, tmp_path):

@@ -214,7 +214,7 @@ def _rows(request: ClusterRequest, reading: Reading, table: Table, estimator: An
         matrix = np.load(path, allow_pickle=False)
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}. Check the path.") from None
-    except ValueError:
+    except (ValueError, EOFError):
         matrix = None
     if not isinstance(matrix, np.ndarray) or matrix.dtype.kind not in "fiu":
         raise FileError(f"{path} holds no matrix of numbers. Write one with numpy.save.")

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew._frames import as_frame
-from clew._tables import require_pyarrow
+from clew._tables import reading_arrays, require_pyarrow
 from clew.exceptions import DataError, DataTypeError, FileError
 
 _logger = logging.getLogger(__name__)
@@ -288,8 +288,9 @@ def _npy(path: Path) -> StoredRows:
     """Rows of a .npy file, read in place."""
     fingerprint = Fingerprint.of([path])
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError) as error:
+        with reading_arrays(path):
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError as error:
         raise FileError(f"Cannot read {path}: {_reason(error)}.") from error
     if array.ndim != 2 or array.dtype.kind not in "fiub" or not array.size:
         raise DataError(

@@ -314,3 +314,12 @@ def test_answers_about_ids_with_the_other_columns_by_the_batch(tmp_path):
     batches = data.scanner(columns=["size", "age"]).to_batches()
     found = PCKMeans(3, random_state=0).fit(batches, constraints=known)
     assert (found.labels_ == PCKMeans(3, random_state=0).fit(X[:, :2], constraints=known).labels_).all()
+
+
+def test_a_npy_file_that_is_not_complete_is_refused(tmp_path):
+    np.save(tmp_path / "rows.npy", np.ones((100, 4)))
+    whole = (tmp_path / "rows.npy").read_bytes()
+    for n_bytes in (len(whole) // 2, 5, 0):
+        (tmp_path / "part.npy").write_bytes(whole[:n_bytes])
+        with pytest.raises(FileError, match=r"Cannot read .*part\.npy: it is damaged, or does not hold arrays"):
+            PCKMeans(2).fit(tmp_path / "part.npy")
