@@ -555,6 +555,30 @@ def test_news_leave_the_keyboard_in_the_navigation(page, server):
     assert page.evaluate("document.activeElement.getAttribute('href')") == "#clusters"
 
 
+def test_long_names_and_many_choices_fit_on_a_telephone(browser, server):
+    page = browser.new_page(viewport={"width": 390, "height": 760})
+    page.set_default_timeout(PATIENCE)
+    page.goto(f"http://127.0.0.1:{server.port}/?token={TOKEN}")
+    one, other = sorted(server.get("labels"))[:2]
+    for name, word in (("x" * 60, "same"), ("y" * 60, "different")):
+        lines = f"id_1,id_2,answer,annotator\n{one},{other},{word},{name}\n"
+        server.post_file(f"answers/import?name={name}.csv&annotator={name}", lines)
+    width = "document.documentElement.scrollWidth"
+    for view, place in (("review", "[data-conflict]"), ("history", "table.log"), ("settings", ".people")):
+        page.goto(f"http://127.0.0.1:{server.port}/#{view}")
+        page.locator(place).first.wait_for()
+        assert page.evaluate(width) <= 390, view
+    page.goto(f"http://127.0.0.1:{server.port}/#review")
+    page.locator("[data-conflict]").click()
+    page.locator("#dialog footer button").nth(2).wait_for()
+    for button in page.locator("#dialog footer button").all():
+        box = button.bounding_box()
+        assert box["y"] + box["height"] <= 760 and box["x"] + box["width"] <= 390
+    body = page.locator(".dialog-body")
+    assert body.evaluate("one => one.scrollWidth <= one.clientWidth && one.clientHeight > 200")
+    page.close()
+
+
 # Keeps the stream of events of the page, so that a test can send one.
 KEPT_STREAM = (
     "window.EventSource = class extends EventSource { constructor(url) { super(url); window.stream = this; } }"
