@@ -32,8 +32,8 @@ _SAMPLE, _N_NEIGHBORS = 500, 30
 _NEAR, _SHARE_NEAR = 0.5, 0.4
 # If none of so many first answers about records is "same", new groups keep appearing, and two partitions are compared.
 _N_FIRST = 6
-# Even if large groups are better than small ones, there may be many groups: then at most the second number of so many
-# first answers are "same".
+# They also keep appearing if at most the second number of so many first answers are "same", which may be wrong. Even if
+# large groups are better than small ones, there may be many groups: then this also holds for the other first answers.
 _MORE_FIRST, _FEW_SAME = 19, 2
 # Number of pairs of each partition that are asked about at most. The second number of pairs of large groups is enough
 # if all of them differ.
@@ -71,9 +71,18 @@ def data_show_small_groups(view: View) -> bool:
     return bool(view.once("near duplicates", lambda: near_duplicates(view.X)) >= _SHARE_NEAR)
 
 
+def early_same(view: View) -> float | None:
+    """Share of "same" among the first decided answers about records; None unless new groups keep appearing in them."""
+    for n, few in ((_N_FIRST, 0), (_MORE_FIRST, _FEW_SAME)):
+        same = first_answers(view, n)
+        if same is not None and same <= few:
+            return same / n
+    return None
+
+
 def groups_keep_appearing(view: View) -> bool:
-    """Whether all of the first decided answers about records are "different"."""
-    return first_answers(view, _N_FIRST) == 0
+    """Whether the first decided answers about records are "different", but for a few that may be wrong."""
+    return early_same(view) is not None
 
 
 def may_be_many(view: View, but: Collection[tuple[int, int]]) -> bool:
@@ -119,50 +128,63 @@ class Comparison(NamedTuple):
                 return pair
             answer = view.known(*pair.key)
             n_same, n_different = n_same + (answer is SAME), n_different + (answer is DIFFERENT)
-            if self._large_is_better(n_same, n_different):
+            if self._large_is_better(view, n_same, n_different):
                 return None
             if n_different == _N_LARGE_IF_DIFFERENT and not n_same:
                 break
         return next((pair for pair in self.small if view.is_open(*pair.key)), None)
 
-    def _large_is_better(self, n_same: int, n_different: int) -> bool:
+    def _large_is_better(self, view: View, n_same: int, n_different: int) -> bool:
         """Whether large groups are better after these answers, even if all pairs of the small groups are right."""
-        if n_same < _N_SAME or not self.n_small:
-            return n_same >= _N_SAME
-        return probably_worse(n_same, n_different, self.n_large, self.n_small, self.n_small) < 1 - _SURE
+        return n_same >= _N_SAME and self._large_is_worse(view, n_same, n_different, self.n_small) < 1 - _SURE
+
+    def _large_is_worse(self, view: View, n_same: int, n_different: int, small_right: float) -> float:
+        """Probability that large groups are worse, if so many pairs of the small groups are right.
+
+        If groups are small, two rows of the first questions are hardly ever the same. So if no error rate is given, it
+        is taken to be the share of "same" among these answers.
+        """
+        if not small_right:
+            return 0.0
+        rate = (early_same(view) or 0.0) if view.error_rate is None else view.error_rate
+        return probably_worse(n_same, n_different, self.n_large, self.n_small, small_right, rate)
 
     def small_is_better(self, view: View) -> bool:
-        """Whether the partition into small groups has the larger F-score according to the answers.
+        """Whether the partition into small groups probably has the larger F-score, according to the answers.
 
-        The precision of each partition is the share of "same" answers. The number of true pairs is the larger of the
-        two numbers of true pairs found.
+        Its precision is the share of "same" among the answers about its pairs.
         """
-        right = [_share_same(view, pairs) * n for pairs, n in ((self.large, self.n_large), (self.small, self.n_small))]
-        scores = [2 * one / (n + max(right)) if n else 0.0 for one, n in zip(right, self[2:], strict=True)]
-        return scores[1] > scores[0]
+        n_same, n_different = _said(view, self.large)
+        right, wrong = _said(view, self.small)
+        small_right = self.n_small * right / max(right + wrong, 1)
+        return self._large_is_worse(view, n_same, n_different, small_right) > 0.5
 
 
-def probably_worse(n_same: int, n_different: int, joined: float, other_joined: float, other_right: float) -> float:
+def probably_worse(
+    n_same: int, n_different: int, joined: float, other_joined: float, other_right: float, error_rate: float = 0.0
+) -> float:
     """Probability that a partition has a lower F-score of pairs than another one.
 
     The partition joins `joined` pairs. Of a sample of them, so many are "same" and "different". The logarithm of the
     share of "same" among all of them has a uniform prior, because 12 answers cannot tell one true pair in a hundred
     from one in ten thousand. The other partition joins `other_joined` pairs, and `other_right` of them belong together.
     The lowest share is that of these true pairs. The number of true pairs is taken to be the larger of the numbers that
-    the two partitions join.
+    the two partitions join. An answer is wrong with probability `error_rate`.
     """
     least = min(other_right / joined, _LEAST_SHARE)
     shares = np.exp(np.log(least) * (np.arange(_N_SHARES) + 0.5) / _N_SHARES)
-    weights = shares**n_same * (1 - shares) ** n_different
+    said_same = shares * (1 - error_rate) + (1 - shares) * error_rate
+    weights = said_same**n_same * (1 - said_same) ** n_different
     right = shares * joined
     true = np.maximum(right, other_right)
     is_worse = right / (joined + true) < other_right / (other_joined + true)
     return float(weights[is_worse].sum() / weights.sum())
 
 
-def _share_same(view: View, pairs: list[Pair]) -> float:
+def _said(view: View, pairs: list[Pair]) -> tuple[int, int]:
+    """Numbers of "same" and "different" among the answers about these pairs."""
     known = [view.known(*pair.key) for pair in pairs]
-    return known.count(SAME) / max(known.count(SAME) + known.count(DIFFERENT), 1)
+    return known.count(SAME), known.count(DIFFERENT)
 
 
 def pairs_within(labels: IntArray, rng: np.random.Generator) -> tuple[list[Pair], float]:

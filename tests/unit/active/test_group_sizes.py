@@ -112,9 +112,25 @@ def test_small_groups_are_better_if_no_pair_of_large_groups_is_equal(seed):
     assert compared.small_is_better(questions.view)
 
 
+@pytest.mark.parametrize("n_later", [0, 1])
+def test_one_wrong_answer_does_not_hide_small_groups(n_later):
+    """Four of five records are alone, so that only answers show small groups. An early answer is wrong, and a later."""
+    found = record_table("people", 400)
+    first = np.unique(found.entity, return_index=True)[1]
+    kept = np.sort(np.append(first, np.setdiff1d(np.arange(400), first)[:40]))
+    table = as_table({name: [values[row] for row in kept] for name, values in found.columns.items()})
+    oracle, questions = Oracle(found.entity[kept]), Questions(table, Auto(), random_state=0)
+    wrong = [1, 20][: 1 + n_later]
+    for place in range(35):
+        pair = questions.ask()
+        questions.tell(pair, SAME if place in wrong else oracle(pair))
+    assert questions.strategy.has_small_groups(questions.view)
+
+
 def test_the_probability_that_a_partition_is_worse():
     assert probably_worse(1, 9, 100.0, 100.0, 90.0) > 0.99
     assert probably_worse(9, 1, 100.0, 100.0, 10.0) < 0.01
+    assert probably_worse(2, 10, 1e5, 500.0, 500.0) < 0.3 < 0.5 < probably_worse(2, 10, 1e5, 500.0, 500.0, 0.1)
     assert probably_worse(0, 0, 100.0, 50.0, 50.0) == pytest.approx(np.log(20 / 2**0.5) / np.log(20), abs=0.01)
 
 
