@@ -1,6 +1,7 @@
 """Answers as evidence: the posterior, error rates of annotators, second opinions, and certain knowledge."""
 
-from itertools import product
+from dataclasses import replace
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -10,11 +11,11 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from clew import Constraints
 from clew.active import DIFFERENT, SAME, Auto, Oracle, Pair, Questions, _posterior, _second_opinions
 from clew.active._annotators import CERTAIN, AnswerArrays, count_errors, estimate_rates, log_evidence, log_odds
-from clew.active._posterior import State, _together_without, greedy_contraction, last_search
+from clew.active._posterior import State, _together_without, average_linkage, greedy_contraction, last_search
 from clew.active._questions import run
 from clew.evaluation import adjusted_rand_score
 from clew.exceptions import ParameterError
-from clew.graph._gaussian_process import KernelWeights
+from clew.graph._gaussian_process import KernelWeights, prior_weights
 from clew.graph._kernels import build_kernels, graph_of_columns
 
 
@@ -100,6 +101,37 @@ def test_contraction_outvotes_a_wrong_answer():
     found = greedy_contraction(4, one, two, np.array([2.0, 2.0, -2.0, -2.0]))
     assert found[0] in (found[1], found[2]) and found[3] != found[0]
     assert len(set(greedy_contraction(3, one[:3], two[:3], np.array([2.0, 2.0, -1.0])).tolist())) == 1
+
+
+def test_parts_are_joined_by_their_mean_similarity_unless_answers_separate_them():
+    similar = np.array([[1.0, 0.9, 0.8, 0.1], [0.9, 1.0, 0.7, 0.1], [0.8, 0.7, 1.0, 0.2], [0.1, 0.1, 0.2, 1.0]])
+    odds, one = np.zeros((4, 4)), np.ones(4, dtype=np.int64)
+    assert average_linkage(similar, odds, one, 3).tolist() == [0, 0, 2, 3]
+    assert average_linkage(similar, odds, one, 2).tolist() == [0, 0, 0, 3]
+    odds[0, 1] = odds[1, 0] = -1
+    assert average_linkage(similar, odds, one, 2).tolist() == [0, 1, 0, 0]
+    odds[[0, 2, 1, 3, 2, 3], [3, 3, 3, 1, 0, 2]] = odds[[3, 3, 3, 1, 0, 2], [0, 2, 1, 3, 2, 3]] = -1
+    assert average_linkage(similar, odds, one, 2).tolist() == [0, 1, 1, 3]  # nothing else may be joined
+    sizes = np.array([2, 1, 1, 1])
+    by_rows = similar * np.outer(sizes, sizes)
+    assert average_linkage(by_rows, np.zeros((4, 4)), sizes, 2).tolist() == [0, 0, 0, 3]
+
+
+def test_rows_that_answers_join_move_together_out_of_a_wrong_group(seed):
+    """Half of the first group is with the second one, and no answer is about these two."""
+    X, y = blobs(seed, n=240, spread=0.5)
+    kernels = build_kernels(graph_of_columns(X, 10, 0), 3, 0)
+    kernels = replace(kernels, partitions=np.zeros_like(kernels.partitions))
+    zero, one, two = (np.flatnonzero(y == group) for group in range(3))
+    chains = [zero[:30], zero[30:60], one[:20], two[:30]]
+    same = [(i, j, 1, 0) for chain in chains for i, j in pairwise(chain)]
+    apart = [(i, j, -1, 0) for a, b in ((0, 3), (1, 3), (0, 2)) for i, j in zip(chains[a], chains[b], strict=False)]
+    answers = arrays(same + apart)
+    named = _posterior._Named(kernels, answers, log_odds(answers, {0: (0.05, 0.05)}), 3)
+    wrong = np.where(np.isin(named.rows, chains[1]), 1, y[named.rows])
+    beliefs = np.where(np.arange(3) == wrong[:, None], 0.98, 0.01)
+    state = State(named.rows, beliefs, prior_weights(kernels), {}, 0.0, 0.0, len(answers.first))
+    assert adjusted_rand_score(y[named.rows], named.search(state).beliefs.argmax(axis=1)) == 1.0
 
 
 # -- questions -------------------------------------------------------------------------------------------------------
