@@ -270,10 +270,10 @@ def import_(
     \b
     Reads clew's own files (id_1, id_2, answer) and files of other tools.
     Prints how many answers were read, imported, known already and skipped,
-    with the reason. Answers that contradict others are recorded but not used
-    until they are resolved: see clew review. Importing a file twice changes
-    nothing. A row with confidence 1 and no annotator is a fact: it holds even
-    if answers are wrong. With --annotator, all rows are answers.
+    with the reason. Answers that contradict others are recorded, but are no
+    facts until they are resolved: see clew review. Importing a file twice
+    changes nothing. A row with confidence 1 and no annotator is a fact: it
+    holds even if answers are wrong. With --annotator, all rows are answers.
 
     \b
     [bold]Examples[/bold]
